@@ -13,7 +13,7 @@ struct poller {
 
 /* 0 or -errno; poller_close() is called after both. */
 int poller_open(struct poller *);
-/* Of one that is not open, both descriptors are -1. */
+/* Both descriptors of a poller that is not open are -1. */
 void poller_close(struct poller *);
 /* Also readable when this descriptor is. 0 or -errno. */
 int poller_add(struct poller *, int fd);

@@ -17,8 +17,8 @@
 #error "the sandbox knows no system calls of this machine"
 #endif
 
-/* Ends with the agent, gains no rights by what it executes, lets nobody look into its memory, and
- * drops all capabilities but those of the mask, by the bits of capabilities(7). 0 or -errno. */
+/* Ends with the agent, gains no rights by what it executes, hides its memory from other processes,
+ * and drops all capabilities but those of the mask, by the bits of capabilities(7). 0 or -errno. */
 int confine_rights(uint64_t kept);
 /* Leaves standard error: a terminal could be read and written to, and a process that hangs would
  * keep waiting who reads a pipe to its end. Not with sanitizers. 0 or -errno. */

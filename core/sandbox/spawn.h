@@ -10,7 +10,7 @@
 
 /* Starts fusee itself from /proc/self/exe, in a session of its own, without the agent's
  * environment. It gets the other end of *sock, a new SOCK_SEQPACKET, as SPAWN_FD, err_fd as stderr,
- * and no other. 0 or -errno; nothing is left then. */
+ * and no other. 0 or -errno: no process and no descriptor remain then. */
 int spawn_self(pid_t *, int *sock, int err_fd, char *const argv[]);
 /* The same, with a descriptor that is readable when the process has ended. */
 int spawn_watched(pid_t *, int *sock, int *pidfd, char *const argv[]);
