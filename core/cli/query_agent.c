@@ -2,7 +2,6 @@
 #include "cli/internal/query_agent.h"
 
 #include <errno.h>
-#include <json-c/json.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "config/plan.h"
+#include "ctl/members.h"
 #include "net/control_client.h"
 
 #define TIMEOUT_NS 60000000000ull
@@ -18,13 +18,6 @@
 /* What a bucket is reached by. */
 static const char *const bucket_options[] = {"endpoint", "region", "credentials_file",
 					     "ca_file",  "proxy",  "insecure"};
-
-static const char *text_of(struct json_object *o, const char *key)
-{
-	struct json_object *v = json_object_object_get(o, key);
-
-	return json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
-}
 
 /* A folder, or s3://..; "": the sink keeps nothing that can be read back. */
 static const char *place_of(struct json_object *sink)
@@ -78,14 +71,12 @@ static int take(struct query_agent_store *ret, struct json_object *sink)
 /* Of several stores the user chooses. */
 static int choose(struct query_agent_store *ret, struct json_object *sinks)
 {
-	size_t n = json_object_is_type(sinks, json_type_array) ? json_object_array_length(sinks)
-							       : 0;
 	struct json_object *found = NULL;
 	struct buf all = {0};
 	uint32_t nfound = 0;
 	int r;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < length_of(sinks); i++) {
 		struct json_object *sink = json_object_array_get_idx(sinks, i);
 		const char *place = place_of(sink);
 
@@ -137,7 +128,7 @@ int query_agent_find(struct query_agent_store *ret, const char *socket)
 		r = no_answer(path, r);
 	} else {
 		o = json_tokener_parse(line);
-		r = choose(ret, json_object_object_get(o, "sinks"));
+		r = choose(ret, list_of(o, "sinks"));
 		json_object_put(o);
 	}
 	free(line);

@@ -2,7 +2,6 @@
 /* fusee ctl: sends a command to a running agent and prints its answer for people. */
 #include <errno.h>
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "base/text.h"
 #include "ctl/ctl.h"
 #include "ctl/internal/explain_table.h"
+#include "ctl/members.h"
 #include "console/grid.h"
 #include "console/options.h"
 #include "ctl/target_table.h"
@@ -29,45 +29,6 @@ struct ctl {
 	bool json;
 	uint32_t width;
 };
-
-/* ---- members of an answer: "", 0 or false if missing or of another type ---- */
-
-static const char *text_of(struct json_object *o, const char *key)
-{
-	struct json_object *v = json_object_object_get(o, key);
-
-	return json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
-}
-
-static uint64_t number_of(struct json_object *o, const char *key)
-{
-	int64_t v = json_object_get_int64(json_object_object_get(o, key));
-
-	return v > 0 ? (uint64_t)v : 0;
-}
-
-static double real_of(struct json_object *o, const char *key)
-{
-	return json_object_get_double(json_object_object_get(o, key));
-}
-
-static bool bool_of(struct json_object *o, const char *key)
-{
-	return json_object_get_boolean(json_object_object_get(o, key));
-}
-
-/* NULL: there is no such array. */
-static struct json_object *list_of(struct json_object *o, const char *key)
-{
-	struct json_object *v = json_object_object_get(o, key);
-
-	return json_object_is_type(v, json_type_array) ? v : NULL;
-}
-
-static size_t length(struct json_object *list)
-{
-	return list ? json_object_array_length(list) : 0;
-}
 
 /* Sum of an object's numbers. */
 static uint64_t sum_of(struct json_object *o, const char *key)
@@ -225,7 +186,7 @@ static void add_denied(struct buf *b, struct json_object *sink)
 static void add_errors(const struct ctl *c, struct json_object *list, const char *key,
 		       struct buf *out)
 {
-	for (size_t i = 0; i < length(list); i++) {
+	for (size_t i = 0; i < length_of(list); i++) {
 		struct json_object *o = json_object_array_get_idx(list, i);
 		const char *error = text_of(o, key);
 		struct buf b = {0};
@@ -285,7 +246,7 @@ static void add_sinks(const struct ctl *c, struct json_object *o, struct buf *ou
 			 .ncolumns = 7};
 	bool spools = false, servers = false;
 
-	for (size_t i = 0; i < length(list); i++) {
+	for (size_t i = 0; i < length_of(list); i++) {
 		struct json_object *s = json_object_array_get_idx(list, i);
 
 		spools |= json_object_object_get(s, "spooled") != NULL;
@@ -295,7 +256,7 @@ static void add_sinks(const struct ctl *c, struct json_object *o, struct buf *ou
 		g.columns[g.ncolumns++] = (struct grid_column){"OLDEST", true, 1};
 	if (servers)
 		g.columns[g.ncolumns++] = (struct grid_column){"NAMES", false, 1};
-	for (size_t i = 0; i < length(list); i++) {
+	for (size_t i = 0; i < length_of(list); i++) {
 		struct json_object *s = json_object_array_get_idx(list, i);
 
 		sink_row(&g, s);
@@ -321,7 +282,7 @@ static void add_discoveries(const struct ctl *c, struct json_object *o, struct b
 		.ncolumns = 3};
 	char number[32];
 
-	for (size_t i = 0; i < length(list); i++) {
+	for (size_t i = 0; i < length_of(list); i++) {
 		struct json_object *d = json_object_array_get_idx(list, i);
 
 		grid_cell(&g, "%s", text_of(d, "name"));

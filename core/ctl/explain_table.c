@@ -1,26 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/internal/explain_table.h"
 
-#include <stdbool.h>
-
 #include "console/grid.h"
-
-static const char *text_of(struct json_object *o, const char *key)
-{
-	struct json_object *v = json_object_object_get(o, key);
-
-	return json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
-}
-
-static double real_of(struct json_object *o, const char *key)
-{
-	return json_object_get_double(json_object_object_get(o, key));
-}
-
-static size_t length_of(struct json_object *list)
-{
-	return json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
-}
+#include "ctl/members.h"
 
 /* "decision   TEXT" */
 static void line(struct buf *out, uint32_t width, const char *name, struct buf *text)
@@ -37,10 +19,10 @@ static void line(struct buf *out, uint32_t width, const char *name, struct buf *
 /* "97 Hz to sink.pprof: why" */
 static void put_decision(struct json_object *d, struct buf *b)
 {
-	struct json_object *sinks = json_object_object_get(d, "sinks");
+	struct json_object *sinks = list_of(d, "sinks");
 	double share = real_of(d, "share");
 
-	if (json_object_get_boolean(json_object_object_get(d, "profile"))) {
+	if (bool_of(d, "profile")) {
 		buf_printf(b, "%g Hz", real_of(d, "hz"));
 		if (share < 1)
 			buf_printf(b, ", lowered to %.0f%% by the budget,", 100 * share);
@@ -77,7 +59,7 @@ static void put_labels(struct json_object *list, uint32_t width, struct buf *out
 /* A row for each rule that does something; one for a sink whose rules do nothing. */
 static void put_sink(struct grid *g, struct json_object *sink)
 {
-	struct json_object *rules = json_object_object_get(sink, "rules");
+	struct json_object *rules = list_of(sink, "rules");
 	size_t n = length_of(rules);
 
 	for (size_t i = 0; i < n || !i; i++) {
@@ -111,6 +93,6 @@ void explain_table(struct json_object *answer, uint32_t width, struct buf *out)
 	line(out, width, "process", &b);
 	put_decision(json_object_object_get(answer, "decision"), &b);
 	line(out, width, "decision", &b);
-	put_labels(json_object_object_get(answer, "labels"), width, out);
-	put_relabel(json_object_object_get(answer, "relabel"), width, out);
+	put_labels(list_of(answer, "labels"), width, out);
+	put_relabel(list_of(answer, "relabel"), width, out);
 }

@@ -6,21 +6,7 @@
 #include <string.h>
 
 #include "console/grid.h"
-
-static uint64_t number_of(struct json_object *o, const char *member)
-{
-	return json_object_get_uint64(json_object_object_get(o, member));
-}
-
-static bool bool_of(struct json_object *o, const char *member)
-{
-	return json_object_get_boolean(json_object_object_get(o, member));
-}
-
-static size_t length(struct json_object *list)
-{
-	return json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
-}
+#include "ctl/members.h"
 
 /* The place of a label: names that people use come first, long labels last. */
 static int rank(const char *label)
@@ -56,16 +42,16 @@ static void add_labels(struct json_object *target, struct buf *b)
 
 static void add_target(struct grid *g, struct json_object *t)
 {
-	struct json_object *sinks = json_object_object_get(t, "sinks");
+	struct json_object *sinks = list_of(t, "sinks");
 	bool profile = bool_of(t, "profile");
 	struct buf b = {0};
 
 	grid_cell(g, "%" PRIu64, number_of(t, "processes"));
 	if (profile)
-		grid_cell(g, "%g", json_object_get_double(json_object_object_get(t, "hz")));
+		grid_cell(g, "%g", real_of(t, "hz"));
 	else
 		grid_cell(g, "-");
-	for (size_t i = 0; i < length(sinks); i++)
+	for (size_t i = 0; i < length_of(sinks); i++)
 		buf_printf(&b, "%s%s", i ? "," : "",
 			   json_object_get_string(json_object_array_get_idx(sinks, i)));
 	grid_cell(g, "%.*s", profile ? (int)b.len : 1, profile ? b.p ? b.p : "" : "-");
@@ -90,7 +76,7 @@ static int by_processes(const void *a, const void *b)
 
 void target_table(struct json_object *list, uint32_t width, size_t rows, struct buf *out)
 {
-	size_t all = length(list), n = rows && rows < all ? rows : all;
+	size_t all = length_of(list), n = rows && rows < all ? rows : all;
 	struct grid g = {.columns = {{"PROCESSES", true, 0},
 				     {"HZ", true, 0},
 				     {"SINKS", false, 1},
