@@ -21,18 +21,16 @@
 
 /* ---- status ---- */
 
-static void add_losses(const struct agent *a, struct buf *b)
+static void add_losses(const struct agent *a, struct json *j)
 {
 	struct loss_account l;
 
 	profiler_account(&a->sampling.profiler, &l);
-	buf_printf(b,
-		   "\"samples_due\": %llu, \"samples\": %llu, \"complete\": %llu, \"truncated\": ",
-		   (unsigned long long)l.due, (unsigned long long)(l.due - l.lost),
-		   (unsigned long long)l.complete);
-	loss_account_json(&l, LOSS_STACK, b);
-	buf_str(b, ", \"lost\": ");
-	loss_account_json(&l, LOSS_TICK, b);
+	json_uint(j, "samples_due", l.due);
+	json_uint(j, "samples", l.due - l.lost);
+	json_uint(j, "complete", l.complete);
+	loss_account_json(&l, LOSS_STACK, "truncated", j);
+	loss_account_json(&l, LOSS_TICK, "lost", j);
 }
 
 static const char *sink_state(const struct delivery_stats *s)
@@ -43,70 +41,76 @@ static const char *sink_state(const struct delivery_stats *s)
 }
 
 /* A clock that was set back makes nothing younger than now. */
-static void add_spool(struct buf *b, const struct delivery_stats *s)
+static void add_spool(struct json *j, const struct delivery_stats *s)
 {
 	uint64_t now = clock_ns(CLOCK_REALTIME), oldest = s->spooled_oldest_ns;
 	uint64_t age = oldest && oldest < now ? now - oldest : 0;
 
-	buf_printf(b,
-		   ", \"spooled\": %llu, \"spooled_bytes\": %llu, \"spooled_oldest_s\": %.1f, "
-		   "\"spool_error\": ",
-		   (unsigned long long)s->spooled, (unsigned long long)s->spooled_bytes,
-		   (double)age / 1e9);
-	json_text(b, s->spool_error);
+	json_uint(j, "spooled", s->spooled);
+	json_uint(j, "spooled_bytes", s->spooled_bytes);
+	json_printf(j, "spooled_oldest_s", "%.1f", (double)age / 1e9);
+	json_text(j, "spool_error", s->spool_error);
 }
 
 /* Of a sink that a server denies. */
-static void add_denied(struct buf *b, const struct delivery_stats *s)
+static void add_denied(struct json *j, const struct delivery_stats *s)
 {
 	uint64_t now = clock_now(), wait = s->retry_at > now ? s->retry_at - now : 0;
 
-	buf_printf(b, ", \"denied_s\": %.1f, \"retry_s\": %.1f",
-		   (double)(now - s->denied_since) / 1e9, (double)wait / 1e9);
+	json_printf(j, "denied_s", "%.1f", (double)(now - s->denied_since) / 1e9);
+	json_printf(j, "retry_s", "%.1f", (double)wait / 1e9);
 }
 
-static void add_sink(struct buf *b, const struct sink_window *w)
+static void add_sink(struct json *j, const struct sink_window *w)
 {
 	struct delivery_stats s;
 
 	delivery_stats(sink_window_delivery(w), &s);
-	buf_str(b, "{\"name\": ");
-	json_text(b, sink_window_plan(w)->name);
-	buf_printf(b,
-		   ", \"names\": \"%s\", \"state\": \"%s\", \"delivered\": %llu, "
-		   "\"retried\": %llu, \"lost\": ",
-		   sink_window_plan(w)->server_names ? "server" : "local", sink_state(&s),
-		   (unsigned long long)s.delivered, (unsigned long long)s.retried);
-	loss_account_json(&s.losses, LOSS_DELIVERY, b);
-	buf_printf(b, ", \"queued\": %llu, \"queued_bytes\": %llu, \"last_error\": ",
-		   (unsigned long long)s.queued, (unsigned long long)s.queued_bytes);
-	json_text(b, s.last_error);
+	json_open(j, NULL);
+	json_text(j, "name", sink_window_plan(w)->name);
+	json_text(j, "names", sink_window_plan(w)->server_names ? "server" : "local");
+	json_text(j, "state", sink_state(&s));
+	json_uint(j, "delivered", s.delivered);
+	json_uint(j, "retried", s.retried);
+	loss_account_json(&s.losses, LOSS_DELIVERY, "lost", j);
+	json_uint(j, "queued", s.queued);
+	json_uint(j, "queued_bytes", s.queued_bytes);
+	json_text(j, "last_error", s.last_error);
 	if (s.denied_since)
-		add_denied(b, &s);
+		add_denied(j, &s);
 	if (s.has_spool)
-		add_spool(b, &s);
-	plan_options_json(sink_window_plan(w), b);
-	buf_str(b, "}");
+		add_spool(j, &s);
+	plan_options_json(sink_window_plan(w), j);
+	json_end(j);
 }
 
-static void add_instances(const struct agent *a, struct buf *b)
+static void add_instances(const struct agent *a, struct json *j)
 {
-	buf_str(b, ", \"sinks\": [");
-	for (uint32_t i = 0; i < a->instances.plan->nsinks; i++) {
-		buf_str(b, i ? ", " : "");
-		add_sink(b, a->instances.windows[i]);
-	}
-	buf_str(b, "], \"discoveries\": [");
+	json_list(j, "sinks");
+	for (uint32_t i = 0; i < a->instances.plan->nsinks; i++)
+		add_sink(j, a->instances.windows[i]);
+	json_end(j);
+	json_list(j, "discoveries");
 	for (uint32_t i = 0; i < a->instances.nsources; i++) {
-		buf_printf(b, "%s{\"name\": ", i ? ", " : "");
-		json_text(b, a->instances.sources[i].plan->name);
-		buf_printf(b, ", \"targets\": %u, \"synced\": %s, \"error\": ",
-			   discovery_targets(a->instances.sources[i].discovery),
-			   discovery_synced(a->instances.sources[i].discovery) ? "true" : "false");
-		json_text(b, discovery_error(a->instances.sources[i].discovery));
-		buf_str(b, "}");
+		const struct discovery *d = a->instances.sources[i].discovery;
+
+		json_open(j, NULL);
+		json_text(j, "name", a->instances.sources[i].plan->name);
+		json_uint(j, "targets", discovery_targets(d));
+		json_flag(j, "synced", discovery_synced(d));
+		json_text(j, "error", discovery_error(d));
+		json_end(j);
 	}
-	buf_str(b, "]");
+	json_end(j);
+}
+
+static void add_budget(const struct agent *a, struct json *j)
+{
+	json_open(j, "budget");
+	json_printf(j, "cpu", "%.9g", (double)a->instances.plan->limits.budget_cpu / 1e6);
+	json_printf(j, "used", "%.6f", cpu_budget_used(&a->budget));
+	json_printf(j, "share", "%.4f", cpu_budget_share(&a->budget));
+	json_end(j);
 }
 
 /* Sends the members in b, and frees b. */
@@ -124,29 +128,29 @@ static void on_status(void *arg, const char *word, struct control_reply *reply)
 	const struct plan *plan = a->instances.plan;
 	struct usage_cpu cpu;
 	struct buf b = {0};
+	struct json j = {.out = &b, .spaced = true};
 
 	(void)word;
-	buf_printf(&b,
-		   "\"version\": \"%s\", \"pid\": %d, \"uptime_s\": %.1f, \"state\": \"%s\", "
-		   "\"sampler\": \"%s\", \"config\": ",
-		   FUSEE_VERSION, (int)getpid(), (double)(clock_now() - a->start_ns) / 1e9,
-		   a->sampling.paused_ns ? "paused" : "running",
-		   a->sampling.profiler.bpf ? "bpf" : "snapshot");
-	json_text(&b, plan->path ? plan->path : "");
-	buf_printf(&b, ", \"generation\": %u, \"last_reload\": {\"ok\": %s, \"error\": ",
-		   a->instances.generation, a->reload.failed ? "false" : "true");
-	json_text(&b, reload_error(&a->reload));
-	buf_str(&b, "}, ");
-	add_losses(a, &b);
-	buf_printf(&b, ", \"processes\": %u, \"profiled\": %u", n, profiled);
-	add_instances(a, &b);
+	json_text(&j, "version", FUSEE_VERSION);
+	json_int(&j, "pid", getpid());
+	json_printf(&j, "uptime_s", "%.1f", (double)(clock_now() - a->start_ns) / 1e9);
+	json_text(&j, "state", a->sampling.paused_ns ? "paused" : "running");
+	json_text(&j, "sampler", a->sampling.profiler.bpf ? "bpf" : "snapshot");
+	json_text(&j, "config", plan->path ? plan->path : "");
+	json_uint(&j, "generation", a->instances.generation);
+	json_open(&j, "last_reload");
+	json_flag(&j, "ok", !a->reload.failed);
+	json_text(&j, "error", reload_error(&a->reload) ? reload_error(&a->reload) : "");
+	json_end(&j);
+	add_losses(a, &j);
+	json_uint(&j, "processes", n);
+	json_uint(&j, "profiled", profiled);
+	add_instances(a, &j);
 	usage_cpu(&a->sampling.profiler, &cpu);
-	buf_printf(&b, ", \"cpu_s\": %.3f, \"rss_bytes\": %llu", cpu.agent,
-		   (unsigned long long)usage_resident_bytes());
+	json_printf(&j, "cpu_s", "%.3f", cpu.agent);
+	json_uint(&j, "rss_bytes", usage_resident_bytes());
 	if (plan->limits.budget_cpu)
-		buf_printf(&b, ", \"budget\": {\"cpu\": %.9g, \"used\": %.6f, \"share\": %.4f}",
-			   (double)plan->limits.budget_cpu / 1e6, cpu_budget_used(&a->budget),
-			   cpu_budget_share(&a->budget));
+		add_budget(a, &j);
 	answer(reply, &b);
 }
 
@@ -154,31 +158,28 @@ static void on_status(void *arg, const char *word, struct control_reply *reply)
 
 struct listing {
 	const struct agent *a;
-	struct buf *b;
-	bool first;
+	struct json *j;
 };
 
 static void add_target(void *arg, const struct decision *d)
 {
 	struct listing *l = arg;
 
-	if (!d->processes)
-		return;
-	buf_str(l->b, l->first ? "" : ", ");
-	l->first = false;
-	decision_json(l->a->instances.plan, d, l->b);
+	if (d->processes)
+		decision_json(l->a->instances.plan, d, l->j);
 }
 
 static void on_targets(void *arg, const char *word, struct control_reply *reply)
 {
 	struct agent *a = arg;
 	struct buf b = {0};
-	struct listing l = {a, &b, true};
+	struct json j = {.out = &b, .spaced = true};
+	struct listing l = {a, &j};
 
 	(void)word;
-	buf_str(&b, "\"targets\": [");
+	json_list(&j, "targets");
 	decisions_each_set(a->sampling.decisions, add_target, &l);
-	buf_str(&b, "]");
+	json_end(&j);
 	answer(reply, &b);
 }
 

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "agent/internal/state.h"
+#include "agent/preview.h"
 #include "base/str.h"
 #include "config/explain_relabel.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "policy/discovery.h"
 #include "target/labelset.h"
 
@@ -53,14 +53,8 @@ static const char *source_name(const struct explaining *e, const struct target_o
 	return "fusee";
 }
 
-static void put_member(struct buf *b, const char *name, struct fusee_str text)
-{
-	buf_printf(b, ", \"%s\": ", name);
-	json_string(b, text.p, text.len);
-}
-
 /* How the label came to the process. */
-static void put_way(struct buf *b, const struct explained *l)
+static void put_way(struct json *j, const struct explained *l)
 {
 	const struct target_origin *o = &l->origin;
 	struct buf text = {0};
@@ -77,8 +71,7 @@ static void put_way(struct buf *b, const struct explained *l)
 		buf_printf(&text, "%s %.*s",
 			   o->match == FUSEE_MATCH_CGROUP ? "control group" : "label",
 			   (int)o->by.len, o->by.p);
-	b->error |= text.error;
-	put_member(b, "by", (struct fusee_str){text.p, text.len});
+	json_buf(j, "by", &text);
 	buf_fini(&text);
 }
 
@@ -92,35 +85,31 @@ static bool is_of_callback(const struct cached_decision *c, const struct fusee_l
 
 /* A label that samples carry. c: NULL: there is no decision. */
 static void put_label(const struct explaining *e, const struct cached_decision *c,
-		      const struct fusee_label *l, struct buf *b)
+		      const struct fusee_label *l, struct json *j)
 {
 	const struct explained *said = find(e, l->key);
 
-	buf_str(b, "{\"name\": ");
-	json_string(b, l->key.p, l->key.len);
-	put_member(b, "value", l->str);
+	json_open(j, NULL);
+	json_str(j, "name", l->key);
+	json_str(j, "value", l->str);
 	if (said && str_equal(said->label.str, l->str)) {
-		put_member(b, "from", fusee_text(source_name(e, &said->origin)));
-		put_way(b, said);
+		json_text(j, "from", source_name(e, &said->origin));
+		put_way(j, said);
 	} else {
-		put_member(b, "from",
-			   fusee_text(c && is_of_callback(c, l) ? "callback" : "policy"));
-		put_member(b, "by",
-			   fusee_text(said ? "in place of what a discovery says" : "its answer"));
+		json_text(j, "from", c && is_of_callback(c, l) ? "callback" : "policy");
+		json_text(j, "by", said ? "in place of what a discovery says" : "its answer");
 	}
-	buf_str(b, "}");
+	json_end(j);
 }
 
-static void put_labels(const struct explaining *e, const struct cached_decision *c, struct buf *b)
+static void put_labels(const struct explaining *e, const struct cached_decision *c, struct json *j)
 {
 	uint32_t n = c ? c->d.nlabels : e->n;
 
-	buf_str(b, ", \"labels\": [");
-	for (uint32_t i = 0; i < n; i++) {
-		buf_str(b, i ? ", " : "");
-		put_label(e, c, c ? &c->d.labels[i] : &e->labels[i].label, b);
-	}
-	buf_str(b, "]");
+	json_list(j, "labels");
+	for (uint32_t i = 0; i < n; i++)
+		put_label(e, c, c ? &c->d.labels[i] : &e->labels[i].label, j);
+	json_end(j);
 }
 
 /* ---- the decision ---- */
@@ -166,30 +155,27 @@ static void why(const struct agent *a, const struct decision_process *p, struct 
 		buf_str(b, "the plan has no policy");
 }
 
-static void put_decision(const struct agent *a, const struct decision_process *p, struct buf *b)
+static void put_decision(const struct agent *a, const struct decision_process *p, struct json *j)
 {
 	static const struct decision none;
 	const struct decision *d = p->decision ? &p->decision->d : &none;
-	const char *comma = "";
 	struct buf text = {0};
 
-	buf_printf(b, ", \"decision\": {\"profile\": %s, \"hz\": %g, \"share\": %.4f, \"sinks\": [",
-		   d->profile ? "true" : "false", d->hz, cpu_budget_share(&a->budget));
-	for (uint64_t sinks = d->sinks; sinks; sinks &= sinks - 1, comma = ", ") {
-		buf_str(b, comma);
-		json_text(b, a->instances.plan->sinks[__builtin_ctzll(sinks)]->name);
-	}
-	buf_str(b, "]");
+	json_open(j, "decision");
+	json_flag(j, "profile", d->profile);
+	json_printf(j, "hz", "%g", d->hz);
+	json_printf(j, "share", "%.4f", cpu_budget_share(&a->budget));
+	decision_sinks_json(a->instances.plan, d, j);
 	why(a, p, &text);
-	b->error |= text.error;
-	put_member(b, "why", (struct fusee_str){text.p, text.len});
-	buf_str(b, "}");
+	json_buf(j, "why", &text);
+	json_end(j);
 	buf_fini(&text);
 }
 
 int explain_json(const struct agent *a, pid_t pid, struct buf *b)
 {
 	struct explaining e = {.a = a};
+	struct json j = {.out = b, .spaced = true};
 	struct decision_process p;
 	int r = decisions_process(a->sampling.decisions, pid, &p);
 
@@ -197,11 +183,11 @@ int explain_json(const struct agent *a, pid_t pid, struct buf *b)
 		r = targets_explain(a->sampling.targets, &p.target, add, &e);
 	if (r)
 		return r;
-	buf_printf(b, "\"pid\": %d", (int)pid);
-	put_member(b, "process", fusee_text(p.target.name));
-	put_labels(&e, p.decision, b);
-	put_decision(a, &p, b);
+	json_int(&j, "pid", pid);
+	json_text(&j, "process", p.target.name);
+	put_labels(&e, p.decision, &j);
+	put_decision(a, &p, &j);
 	if (p.decision)
-		explain_relabel(a->instances.plan, p.decision->d.labels, p.decision->d.nlabels, b);
+		explain_relabel(a->instances.plan, p.decision->d.labels, p.decision->d.nlabels, &j);
 	return b->error;
 }

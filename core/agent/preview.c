@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "agent/internal/relabeling.h"
-#include "base/json.h"
 #include "lua/policy.h"
 #include "policy/discover_once.h"
 #include "process/procfs.h"
@@ -20,52 +19,46 @@ struct preview {
 
 /* ---- JSON ---- */
 
-void decision_json(const struct plan *plan, const struct decision *d, struct buf *b)
+void decision_sinks_json(const struct plan *plan, const struct decision *d, struct json *j)
 {
-	const char *comma = "";
+	json_list(j, "sinks");
+	for (uint64_t sinks = d->sinks; sinks; sinks &= sinks - 1)
+		json_text(j, NULL, plan->sinks[__builtin_ctzll(sinks)]->name);
+	json_end(j);
+}
 
-	buf_str(b, "{\"labels\": {");
-	for (uint32_t i = 0; i < d->nlabels; i++) {
-		buf_str(b, i ? ", " : "");
-		json_string(b, d->labels[i].key.p, d->labels[i].key.len);
-		buf_str(b, ": ");
-		json_string(b, d->labels[i].str.p, d->labels[i].str.len);
-	}
-	buf_printf(b, "}, \"processes\": %u, \"profile\": %s, \"hz\": %g, \"sinks\": [",
-		   d->processes, d->profile ? "true" : "false", d->hz);
-	for (uint64_t sinks = d->sinks; sinks; sinks &= sinks - 1, comma = ", ") {
-		buf_str(b, comma);
-		json_text(b, plan->sinks[__builtin_ctzll(sinks)]->name);
-	}
-	buf_str(b, "]");
-	relabeling_json(plan, d->labels, d->nlabels, b);
-	buf_str(b, "}");
+void decision_json(const struct plan *plan, const struct decision *d, struct json *j)
+{
+	json_open(j, NULL);
+	json_labels(j, "labels", d->labels, d->nlabels);
+	json_uint(j, "processes", d->processes);
+	json_flag(j, "profile", d->profile);
+	json_printf(j, "hz", "%g", d->hz);
+	decision_sinks_json(plan, d, j);
+	relabeling_json(plan, d->labels, d->nlabels, j);
+	json_end(j);
 }
 
 struct listing {
 	const struct plan *plan;
-	struct buf *b;
-	const char *comma;
+	struct json *j;
 };
 
 static void add_target(void *arg, const struct decision *d)
 {
 	struct listing *l = arg;
 
-	if (!d->processes)
-		return;
-	buf_str(l->b, l->comma);
-	decision_json(l->plan, d, l->b);
-	l->comma = ", ";
+	if (d->processes)
+		decision_json(l->plan, d, l->j);
 }
 
-void preview_targets(const struct preview *p, struct buf *b)
+void preview_targets(const struct preview *p, const char *name, struct json *j)
 {
-	struct listing l = {p->plan, b, ""};
+	struct listing l = {p->plan, j};
 
-	buf_str(b, "[");
+	json_list(j, name);
 	decisions_each_set(p->decisions, add_target, &l);
-	buf_str(b, "]");
+	json_end(j);
 }
 
 /* ---- decisions ---- */

@@ -24,9 +24,11 @@ uint32_t preview_processes(const struct preview *, uint32_t *profiled);
 uint32_t preview_failed(const struct preview *);
 /* Wrong answers of the policy; each was logged. */
 uint32_t preview_wrong(const struct preview *);
-/* Appends the decisions as a JSON array, as the control socket's `targets`. */
-void preview_targets(const struct preview *, struct buf *);
+/* Appends the decisions as an array, as the control socket's `targets`. */
+void preview_targets(const struct preview *, const char *name, struct json *);
 
 /* A decision as an object of that array. */
-void decision_json(const struct plan *, const struct decision *, struct buf *);
+void decision_json(const struct plan *, const struct decision *, struct json *);
+/* The names of its sinks, as the member `sinks`. */
+void decision_sinks_json(const struct plan *, const struct decision *, struct json *);
 #endif

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/json.h"
 #include "base/metrics.h"
 #include "base/str.h"
 #include "target/labelset.h"
@@ -72,33 +71,24 @@ void relabeling_decide(const struct plan *plan, const struct fusee_label *labels
 	}
 }
 
-static void put_result(struct buf *b, const struct plan_instance *sink, const struct relabeled *r)
+static void put_result(struct json *j, const struct plan_instance *sink, const struct relabeled *r)
 {
 	char rule[256];
 
-	buf_str(b, "{\"sink\": ");
-	json_text(b, sink->name);
+	json_open(j, NULL);
+	json_text(j, "sink", sink->name);
 	if (r->fate != RELABEL_KEPT) {
 		relabel_rule_name(r, rule, sizeof(rule));
-		buf_str(b, ", \"dropped\": ");
-		json_text(b, relabel_reason(r));
-		buf_str(b, ", \"by\": ");
-		json_text(b, rule);
+		json_text(j, "dropped", relabel_reason(r));
+		json_text(j, "by", rule);
 	} else {
-		buf_str(b, ", \"labels\": {");
-		for (uint32_t i = 0; i < r->n; i++) {
-			buf_str(b, i ? ", " : "");
-			json_string(b, r->labels[i].key.p, r->labels[i].key.len);
-			buf_str(b, ": ");
-			json_string(b, r->labels[i].str.p, r->labels[i].str.len);
-		}
-		buf_str(b, "}");
+		json_labels(j, "labels", r->labels, r->n);
 	}
-	buf_str(b, "}");
+	json_end(j);
 }
 
 void relabeling_json(const struct plan *plan, const struct fusee_label *labels, uint32_t n,
-		     struct buf *b)
+		     struct json *j)
 {
 	bool any = false;
 
@@ -109,13 +99,15 @@ void relabeling_json(const struct plan *plan, const struct fusee_label *labels, 
 			continue;
 		r = apply(plan->sinks[i], labels, n);
 		if (!r) {
-			b->error = -ENOMEM;
+			j->out->error = -ENOMEM;
 			return;
 		}
-		buf_str(b, any ? ", " : ", \"relabel\": [");
+		if (!any)
+			json_list(j, "relabel");
 		any = true;
-		put_result(b, plan->sinks[i], r);
+		put_result(j, plan->sinks[i], r);
 		free(r);
 	}
-	buf_str(b, any ? "]" : "");
+	if (any)
+		json_end(j);
 }

@@ -64,23 +64,32 @@ int buf_str(struct buf *b, const char *s)
 	return buf_add(b, s, strlen(s));
 }
 
-int buf_printf(struct buf *b, const char *format, ...)
+int buf_vprintf(struct buf *b, const char *format, va_list args)
 {
 	va_list ap;
 	int n;
 
-	va_start(ap, format);
+	va_copy(ap, args);
 	n = vsnprintf(NULL, 0, format, ap);
 	va_end(ap);
 	if (n < 0)
 		return b->error = -EINVAL;
 	if (reserve(b, (size_t)n + 1))
 		return b->error;
-	va_start(ap, format);
-	vsnprintf(b->p + b->len, (size_t)n + 1, format, ap);
-	va_end(ap);
+	vsnprintf(b->p + b->len, (size_t)n + 1, format, args);
 	b->len += (size_t)n;
 	return 0;
+}
+
+int buf_printf(struct buf *b, const char *format, ...)
+{
+	va_list args;
+	int r;
+
+	va_start(args, format);
+	r = buf_vprintf(b, format, args);
+	va_end(args);
+	return r;
 }
 
 int buf_write(const struct buf *b, int fd)

@@ -5,6 +5,7 @@
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ void *buf_grow(struct buf *, size_t len);
 int buf_add(struct buf *, const void *, size_t len);
 int buf_str(struct buf *, const char *); /* without its NUL */
 int buf_printf(struct buf *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int buf_vprintf(struct buf *, const char *format, va_list) __attribute__((format(printf, 2, 0)));
 /* Writes the complete content to fd. */
 int buf_write(const struct buf *, int fd);
 /* Appends what can be read from fd, until its end. -EFBIG: more than max bytes. */

@@ -162,7 +162,7 @@ static void put_running(struct buf *b, const struct preview *p)
 	if (preview_failed(p))
 		buf_printf(b, "  (without the targets of the discoveries that failed: %u)\n",
 			   preview_failed(p));
-	preview_targets(p, &targets);
+	preview_targets(p, NULL, &(struct json){.out = &targets});
 	buf_add(&targets, "", 1);
 	list = targets.error ? NULL : json_tokener_parse(targets.p);
 	if (list)
@@ -177,14 +177,18 @@ static void put_running(struct buf *b, const struct preview *p)
 static void put_running_json(struct buf *b, const struct preview *p)
 {
 	uint32_t profiled, n = preview_processes(p, &profiled);
+	struct json j = {.out = b, .more = true};
 
 	b->len -= strlen("}\n");
-	buf_printf(b,
-		   ",\n\"running\":{\"processes\": %u, \"profiled\": %u, "
-		   "\"discoveries_failed\": %u, \"policy_errors\": %u, \"targets\": ",
-		   n, profiled, preview_failed(p), preview_wrong(p));
-	preview_targets(p, b);
-	buf_str(b, "}}\n");
+	json_open(json_line(&j, 0), "running");
+	json_uint(&j, "processes", n);
+	json_uint(&j, "profiled", profiled);
+	json_uint(&j, "discoveries_failed", preview_failed(p));
+	json_uint(&j, "policy_errors", preview_wrong(p));
+	preview_targets(p, "targets", &j);
+	json_end(&j);
+	json_end(&j);
+	buf_str(b, "\n");
 }
 
 /* ---- all of it ---- */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/guess.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/cli.h"
@@ -16,7 +17,6 @@
 #include "console/plugin_list.h"
 #include "config/help.h"
 #include "config/settings.h"
-#include "report/model.h"
 #include "relabel/rules.h"
 
 enum form { FORM_TEXT, FORM_JSON, FORM_MARKDOWN };
@@ -50,74 +50,72 @@ static void put_one(struct buf *b, const struct plugin *p, unsigned int columns)
 
 /* ---- JSON ---- */
 
-static void put_text(struct buf *b, const char *text)
+/* A text that help.c appends to a buffer; null: there is none. */
+static void put_words(struct json *j, const char *name, struct buf *words)
 {
-	if (text)
-		render_json_string(b, fusee_text(text));
+	if (words->len)
+		json_buf(j, name, words);
 	else
-		buf_str(b, "null");
+		json_text(j, name, NULL);
+	buf_reset(words);
 }
 
-static void put_member(struct buf *b, const char *name, const char *text)
+static void put_options(struct json *j, const char *name, const struct fusee_table *options)
 {
-	buf_printf(b, ",\"%s\":", name);
-	put_text(b, text);
-}
+	struct buf words = {0};
 
-static void json_options(struct buf *b, const struct fusee_table *options)
-{
-	buf_str(b, "[");
+	json_list(j, name);
 	for (uint32_t i = 0; i < options->n; i++) {
 		const struct fusee_option *o = FUSEE_AT(struct fusee_option, *options, i);
-		struct buf words = {0};
 
-		buf_str(b, i ? ",\n{\"name\":" : "\n{\"name\":");
-		put_text(b, o->name);
+		json_open(json_line(j, 0), NULL);
+		json_text(j, "name", o->name);
 		help_type(&words, o);
-		buf_add(&words, "", 1);
-		put_member(b, "type", words.error ? NULL : words.p);
-		buf_reset(&words);
+		put_words(j, "type", &words);
 		help_range(&words, o);
-		buf_add(&words, "", 1);
-		put_member(b, "range", words.error || !*words.p ? NULL : words.p);
-		buf_fini(&words);
-		put_member(b, "default", o->def);
-		put_member(b, "doc", o->doc);
-		buf_printf(b, ",\"required\":%s}", o->def ? "false" : "true");
+		put_words(j, "range", &words);
+		json_text(j, "default", o->def);
+		json_text(j, "doc", o->doc);
+		json_flag(j, "required", !o->def);
+		json_end(j);
 	}
-	buf_str(b, "]");
+	json_end(j);
+	buf_fini(&words);
+}
+
+static void put_plugin(struct json *j, const struct plugin *p)
+{
+	const struct fusee_plugin *d = p->descriptor;
+
+	json_open(json_line(j, 0), NULL);
+	json_text(j, "kind", plugin_kind_name(d->kind));
+	json_text(j, "name", d->name);
+	json_text(j, "version", d->version);
+	json_text(j, "doc", d->doc);
+	json_text(j, "path", p->path);
+	put_options(j, "options", &d->options);
+	json_end(j);
 }
 
 static void put_json(struct buf *b, const struct plugin_folder *f, const struct plugin *only)
 {
-	bool first = true;
+	struct json j = {.out = b};
 
-	buf_printf(b, "{\"abi\":\"%d.%d\",\n\"plugins\":[", FUSEE_ABI_MAJOR, FUSEE_ABI_MINOR);
-	for (uint32_t i = 0; i < f->n; i++) {
-		const struct fusee_plugin *d = f->plugins[i]->descriptor;
-
-		if (only && f->plugins[i] != only)
-			continue;
-		buf_printf(b, "%s\n{\"kind\":\"%s\"", first ? "" : ",", plugin_kind_name(d->kind));
-		put_member(b, "name", d->name);
-		put_member(b, "version", d->version);
-		put_member(b, "doc", d->doc);
-		put_member(b, "path", f->plugins[i]->path);
-		buf_str(b, ",\"options\":");
-		json_options(b, &d->options);
-		buf_str(b, "}");
-		first = false;
-	}
-	buf_str(b, "],\n\"every_sink\":");
-	json_options(b, &plan_sink_options);
-	buf_str(b, ",\n\"every_unwinder\":");
-	json_options(b, &plan_unwinder_options);
-	buf_str(b, ",\n\"refused\":[");
-	for (uint32_t i = 0; i < f->nrefused; i++) {
-		buf_str(b, i ? "," : "");
-		put_text(b, f->refused[i]);
-	}
-	buf_str(b, "]}\n");
+	json_open(&j, NULL);
+	json_printf(&j, "abi", "\"%d.%d\"", FUSEE_ABI_MAJOR, FUSEE_ABI_MINOR);
+	json_list(json_line(&j, 0), "plugins");
+	for (uint32_t i = 0; i < f->n; i++)
+		if (!only || f->plugins[i] == only)
+			put_plugin(&j, f->plugins[i]);
+	json_end(&j);
+	put_options(json_line(&j, 0), "every_sink", &plan_sink_options);
+	put_options(json_line(&j, 0), "every_unwinder", &plan_unwinder_options);
+	json_list(json_line(&j, 0), "refused");
+	for (uint32_t i = 0; i < f->nrefused; i++)
+		json_text(&j, NULL, f->refused[i]);
+	json_end(&j);
+	json_end(&j);
+	buf_str(b, "\n");
 }
 
 /* ---- markdown ---- */

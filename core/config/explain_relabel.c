@@ -19,8 +19,7 @@ struct walk {
 	struct relabel_rules first[2];        /* their first rules, so far; borrow from them */
 	const struct fusee_label *labels;
 	uint32_t n;
-	struct buf *out;
-	const char *comma;
+	struct json *out;
 	uint64_t until; /* ns of the thread's CPU time, which others on its CPU do not use up */
 	bool late;
 };
@@ -72,13 +71,10 @@ static void put_rule(struct walk *w, uint32_t list, const struct buf *does)
 	struct buf rule = {0};
 
 	buf_printf(&rule, "%s, rule %u", w->first[list].where, w->first[list].n);
-	buf_printf(w->out, "%s{\"rule\": ", w->comma);
-	json_string(w->out, rule.p, rule.len);
-	buf_str(w->out, ", \"does\": ");
-	json_string(w->out, does->p, does->len);
-	buf_str(w->out, "}");
-	w->out->error |= rule.error | does->error;
-	w->comma = ", ";
+	json_open(w->out, NULL);
+	json_buf(w->out, "rule", &rule);
+	json_buf(w->out, "does", does);
+	json_end(w->out);
 	buf_fini(&rule);
 }
 
@@ -114,13 +110,12 @@ static struct relabeled *walk_list(struct walk *w, uint32_t list, struct relabel
 }
 
 static void put_sink(const struct plan_instance *sink, const struct fusee_label *labels, uint32_t n,
-		     uint64_t until, struct buf *b)
+		     uint64_t until, struct json *j)
 {
 	struct walk w = {.lists = {sink->relabel_all, sink->relabel},
 			 .labels = labels,
 			 .n = n,
-			 .out = b,
-			 .comma = "",
+			 .out = j,
 			 .until = until};
 	struct relabeled *r;
 
@@ -128,28 +123,31 @@ static void put_sink(const struct plan_instance *sink, const struct fusee_label 
 		if (w.lists[i])
 			w.first[i] = (struct relabel_rules){w.lists[i]->where, w.lists[i]->rules,
 							    0};
-	buf_str(b, "{\"sink\": ");
-	json_text(b, sink->name);
-	buf_str(b, ", \"rules\": [");
+	json_open(j, NULL);
+	json_text(j, "sink", sink->name);
+	json_list(j, "rules");
 	r = walk_list(&w, 0, apply(&w));
 	r = walk_list(&w, 1, r);
-	buf_str(b, "]}");
+	json_end(j);
+	json_end(j);
 	if (!r)
-		b->error = -ENOMEM;
+		j->out->error = -ENOMEM;
 	free(r);
 }
 
 void explain_relabel(const struct plan *plan, const struct fusee_label *labels, uint32_t n,
-		     struct buf *b)
+		     struct json *j)
 {
 	uint64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + MOST_NS;
 	bool any = false;
 
 	for (uint32_t i = 0; i < plan->nsinks; i++)
 		if (plan->sinks[i]->relabel || plan->sinks[i]->relabel_all) {
-			buf_str(b, any ? ", " : ", \"relabel\": [");
-			put_sink(plan->sinks[i], labels, n, until, b);
+			if (!any)
+				json_list(j, "relabel");
+			put_sink(plan->sinks[i], labels, n, until, j);
 			any = true;
 		}
-	buf_str(b, any ? "]" : "");
+	if (any)
+		json_end(j);
 }

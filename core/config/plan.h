@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/json.h"
 #include "plugin/plugin.h"
 #include "target/target.h"
 #include "relabel/rules.h"
@@ -104,8 +104,8 @@ struct unwinder_choice plan_unwinders(const struct plan *, struct unwinder_optio
 void plan_free(struct plan *);
 /* Appends the plan as JSON, with defaults and places in the script, without secrets. 0, -ENOMEM. */
 int plan_json(const struct plan *, struct buf *);
-/* `,"options":{..}` of an instance, each with its value or default; secrets are hidden. */
-void plan_options_json(const struct plan_instance *, struct buf *);
+/* The member `options` of an instance, each with its value or default; secrets are hidden. */
+void plan_options_json(const struct plan_instance *, struct json *);
 
 /* The default path of the control socket: /run/fusee/control for root, else
  * $XDG_RUNTIME_DIR/fusee/control, else /tmp/fusee-UID/control. Owned by the caller; NULL: no

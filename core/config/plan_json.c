@@ -1,40 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/plan.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "bpf/sampler.h"
 #include "config/settings.h"
+#include "target/labelset.h"
 
-static void put_pairs(struct buf *b, const struct option_value *v, bool map)
+/* List or map: names are a map's. */
+static void put_pairs(struct json *j, const struct option_value *v, bool map)
 {
-	buf_str(b, map ? "{" : "[");
 	for (uint32_t i = 0; i < v->n; i++) {
-		buf_str(b, i ? "," : "");
-		if (map) {
-			json_text(b, v->pairs[i].key);
-			buf_str(b, ":");
-		}
-		json_text(b, v->pairs[i].value);
+		if (map)
+			json_key(j, label_str(v->pairs[i].key));
+		json_text(j, NULL, v->pairs[i].value);
 	}
-	buf_str(b, map ? "}" : "]");
 }
 
-static void put_value(struct buf *b, const struct fusee_option *o, const struct option_value *v)
+static void put_value(struct json *j, const struct fusee_option *o, const struct option_value *v)
 {
-	if (o->type == FUSEE_SECRET)
-		json_text(b, "(hidden)");
-	else if (v->kind != OPTION_TEXT)
-		put_pairs(b, v, o->type == FUSEE_MAP);
-	else if (o->type == FUSEE_BOOL)
-		buf_str(b, v->text);
-	else if (o->type == FUSEE_INT) /* JSON has no "007" */
-		buf_printf(b, "%lld", strtoll(v->text, NULL, 10));
-	else
-		json_text(b, v->text);
+	/* an empty list's default is ""; other defaults are shown as they are written */
+	bool none = v->kind == OPTION_TEXT && !*v->text;
+
+	if (o->type == FUSEE_SECRET) {
+		json_text(j, o->name, "(hidden)");
+	} else if (v->kind != OPTION_TEXT ||
+		   (none && (o->type == FUSEE_LIST || o->type == FUSEE_MAP))) {
+		(o->type == FUSEE_MAP ? json_open : json_list)(j, o->name);
+		if (!none)
+			put_pairs(j, v, o->type == FUSEE_MAP);
+		json_end(j);
+	} else if (o->type == FUSEE_BOOL) {
+		json_printf(j, o->name, "%s", v->text);
+	} else if (o->type == FUSEE_INT) { /* JSON has no "007" */
+		json_int(j, o->name, strtoll(v->text, NULL, 10));
+	} else {
+		json_text(j, o->name, v->text);
+	}
 }
 
 static const struct option_value *find_value(const struct plan_instance *p, const char *name)
@@ -45,193 +48,178 @@ static const struct option_value *find_value(const struct plan_instance *p, cons
 	return NULL;
 }
 
-void plan_options_json(const struct plan_instance *p, struct buf *b)
+void plan_options_json(const struct plan_instance *p, struct json *j)
 {
 	const struct fusee_table *all = &p->descriptor->options;
 
-	buf_str(b, ",\"options\":{");
+	json_open(j, "options");
 	for (uint32_t i = 0; i < all->n; i++) {
 		const struct fusee_option *o = FUSEE_AT(struct fusee_option, *all, i);
 		const struct option_value *v = find_value(p, o->name);
 		struct option_value def = {.kind = OPTION_TEXT, .text = (char *)o->def};
 
-		buf_str(b, i ? "," : "");
-		json_text(b, o->name);
-		buf_str(b, ":");
-		/* an empty list's default is ""; other defaults are shown as they are written */
-		if (!v && !*o->def && (o->type == FUSEE_LIST || o->type == FUSEE_MAP))
-			buf_str(b, o->type == FUSEE_MAP ? "{}" : "[]");
-		else
-			put_value(b, o, v ? v : &def);
+		put_value(j, o, v ? v : &def);
 	}
-	buf_str(b, "}");
+	json_end(j);
 }
 
-static void put_text(struct buf *b, const char *name, const char *value)
+static void put_list(struct json *j, const char *name, char *const *texts)
 {
-	buf_printf(b, ",\"%s\":", name);
-	json_text(b, value);
+	json_list(j, name);
+	for (; *texts; texts++)
+		json_text(j, NULL, *texts);
+	json_end(j);
 }
 
-static void put_rule(struct buf *b, const struct relabel_rule *r)
+static void put_table(struct json *j, const char *name, struct fusee_table texts)
 {
-	buf_printf(b, "{\"action\":\"%s\",\"source_labels\":[", relabel_action_names[r->action]);
-	for (uint32_t i = 0; i < r->nsource; i++) {
-		buf_str(b, i ? "," : "");
-		json_text(b, r->source_labels[i]);
-	}
-	buf_str(b, "]");
-	put_text(b, "separator", r->separator);
-	put_text(b, "regex", r->pattern);
-	put_text(b, "target_label", r->target_label);
-	put_text(b, "replacement", r->replacement);
-	buf_printf(b, ",\"modulus\":%" PRIu64 "}", r->modulus);
+	json_list(j, name);
+	for (uint32_t i = 0; i < texts.n; i++)
+		json_str(j, NULL, *FUSEE_AT(struct fusee_str, texts, i));
+	json_end(j);
+}
+
+static void put_rule(struct json *j, const struct relabel_rule *r)
+{
+	json_open(json_line(j, 0), NULL);
+	json_text(j, "action", relabel_action_names[r->action]);
+	json_list(j, "source_labels");
+	for (uint32_t i = 0; i < r->nsource; i++)
+		json_text(j, NULL, r->source_labels[i]);
+	json_end(j);
+	json_text(j, "separator", r->separator);
+	json_text(j, "regex", r->pattern);
+	json_text(j, "target_label", r->target_label);
+	json_text(j, "replacement", r->replacement);
+	json_uint(j, "modulus", r->modulus);
+	json_end(j);
 }
 
 /* Nothing where the script has none. */
-static void put_rules(struct buf *b, const struct relabel_rules *all)
+static void put_rules(struct json *j, const struct relabel_rules *all)
 {
-	for (uint32_t i = 0; all && i < all->n; i++) {
-		buf_str(b, i ? ",\n" : ",\"relabel\":[\n");
-		put_rule(b, &all->rules[i]);
-	}
-	buf_str(b, all && all->n ? "]" : "");
+	if (!all || !all->n)
+		return;
+	json_list(j, "relabel");
+	for (uint32_t i = 0; i < all->n; i++)
+		put_rule(j, &all->rules[i]);
+	json_end(j);
 }
 
-static void put_instance(struct buf *b, const struct plan_instance *p)
+static void put_sink(struct json *j, const struct plan_instance *p)
 {
-	buf_str(b, "\n{\"name\":");
-	json_text(b, p->name);
-	buf_str(b, ",\"plugin\":");
-	json_text(b, p->plugin);
-	buf_str(b, ",\"where\":");
-	json_text(b, p->where);
-	if (p->kind == FUSEE_SINK) {
-		buf_printf(b,
-			   ",\"every_s\":%.9g,\"queue_bytes\":%" PRIu64 ",\"per\":\"%s\""
-			   ",\"names\":\"%s\",\"default\":%s,\"spool\":",
-			   (double)p->every_ns / 1e9, p->queue_bytes,
-			   p->per_target ? "target" : "window",
-			   p->server_names ? "server" : "local", p->by_default ? "true" : "false");
-		json_text(b, p->spool);
-		buf_printf(b,
-			   ",\"spool_bytes\":%" PRIu64 ",\"spool_age_s\":%.9g,"
-			   "\"spool_sync_s\":%.9g,\"omit\":[",
-			   p->spool_bytes, (double)p->spool_age_ns / 1e9,
-			   (double)p->spool_sync_ns / 1e9);
-		for (char **o = p->omit; *o; o++) {
-			buf_str(b, o == p->omit ? "" : ",");
-			json_text(b, *o);
-		}
-		buf_str(b, "]");
-		put_rules(b, p->relabel);
-	}
-	plan_options_json(p, b);
-	buf_str(b, "}");
+	json_printf(j, "every_s", "%.9g", (double)p->every_ns / 1e9);
+	json_uint(j, "queue_bytes", p->queue_bytes);
+	json_text(j, "per", p->per_target ? "target" : "window");
+	json_text(j, "names", p->server_names ? "server" : "local");
+	json_flag(j, "default", p->by_default);
+	json_text(j, "spool", p->spool ? p->spool : "");
+	json_uint(j, "spool_bytes", p->spool_bytes);
+	json_printf(j, "spool_age_s", "%.9g", (double)p->spool_age_ns / 1e9);
+	json_printf(j, "spool_sync_s", "%.9g", (double)p->spool_sync_ns / 1e9);
+	put_list(j, "omit", p->omit);
+	put_rules(j, p->relabel);
 }
 
-static void put_instances(struct buf *b, const char *name, struct plan_instance *const *all,
+static void put_instances(struct json *j, const char *name, struct plan_instance *const *all,
 			  uint32_t n)
 {
-	buf_printf(b, ",\n\"%s\":[", name);
+	json_list(json_line(j, 0), name);
 	for (uint32_t i = 0; i < n; i++) {
-		buf_str(b, i ? "," : "");
-		put_instance(b, all[i]);
+		json_open(json_line(j, 0), NULL);
+		json_text(j, "name", all[i]->name);
+		json_text(j, "plugin", all[i]->plugin);
+		json_text(j, "where", all[i]->where);
+		if (all[i]->kind == FUSEE_SINK)
+			put_sink(j, all[i]);
+		plan_options_json(all[i], j);
+		json_end(j);
 	}
-	buf_str(b, "]");
-}
-
-static const char *boolean(bool b)
-{
-	return b ? "true" : "false";
+	json_end(j);
 }
 
 /* Nothing where the script has none. */
-static void put_callbacks(struct buf *b, const struct plan *p)
+static void put_callbacks(struct json *j, const struct plan *p)
 {
+	if (!p->callbacks.n)
+		return;
+	json_list(json_line(j, 0), "callbacks");
 	for (uint32_t i = 0; i < p->callbacks.n; i++) {
-		buf_str(b, i ? ",\n{" : ",\n\"callbacks\":[\n{");
-		if (p->callbacks.list[i].period_ns)
-			buf_printf(b, "\"every_s\":%.9g",
-				   (double)p->callbacks.list[i].period_ns / 1e9);
+		uint64_t period = p->callbacks.list[i].period_ns;
+
+		json_open(json_line(j, 0), NULL);
+		if (period)
+			json_printf(j, "every_s", "%.9g", (double)period / 1e9);
 		else
-			buf_str(b, "\"on\":\"profile\"");
-		buf_str(b, ",\"where\":");
-		json_text(b, p->callbacks.list[i].where);
-		buf_str(b, "}");
+			json_text(j, "on", "profile");
+		json_text(j, "where", p->callbacks.list[i].where);
+		json_end(j);
 	}
-	buf_str(b, p->callbacks.n ? "]" : "");
+	json_end(j);
 }
 
-static void put_pulls(struct buf *b, const struct plan_pulls *p)
+static void put_sample(struct json *j, const struct plan *p)
 {
-	buf_printf(b, ",\"pulls\":%" PRId64 ",\"pull_names\":\"%s\",\"pull_omit\":[", p->max,
-		   p->names == NAMES_SERVER ? "server" : "local");
-	for (uint32_t i = 0; i < p->omit.n; i++) {
-		buf_str(b, i ? "," : "");
-		json_text(b, FUSEE_AT(struct fusee_str, p->omit, i)->p);
-	}
-	buf_str(b, "]");
+	json_open(json_line(j, 0), "sample");
+	json_open(j, "cpu");
+	json_printf(j, "hz", "%.15g", p->hz);
+	json_text(j, "sampler", sampler_choices[p->sampler]);
+	json_uint(j, "stack_bytes", p->limits.stack_bytes);
+	json_uint(j, "ring_bytes", p->limits.ring_bytes);
+	json_flag(j, "kernel", p->kernel);
+	json_flag(j, "threads", p->threads);
+	json_flag(j, "inlines", p->inlines);
+	json_end(j);
+	json_end(j);
 }
 
-static void put_metrics(struct buf *b, const struct plan *p)
+static void put_metrics(struct json *j, const struct plan *p)
 {
-	buf_str(b, ",\n\"metrics\":{\"listen\":");
-	json_text(b, p->listen);
-	buf_str(b, ",\"hosts\":[");
-	for (uint32_t i = 0; i < p->hosts.n; i++) {
-		buf_str(b, i ? "," : "");
-		json_text(b, FUSEE_AT(struct fusee_str, p->hosts, i)->p);
+	json_open(json_line(j, 0), "metrics");
+	json_text(j, "listen", p->listen);
+	put_table(j, "hosts", p->hosts);
+	json_flag(j, "pull", p->pulls.served);
+	if (p->pulls.served) {
+		json_int(j, "pulls", p->pulls.max);
+		json_text(j, "pull_names", p->pulls.names == NAMES_SERVER ? "server" : "local");
+		put_table(j, "pull_omit", p->pulls.omit);
 	}
-	buf_printf(b, "],\"pull\":%s", boolean(p->pulls.served));
-	if (p->pulls.served)
-		put_pulls(b, &p->pulls);
-	buf_str(b, "}");
-}
-
-static void put_servers(struct buf *b, const struct plan *p)
-{
-	for (uint32_t i = 0; i < p->debuginfod.n; i++) {
-		buf_str(b, i ? "," : ",\n\"symbols\":{\"debuginfod\":[");
-		json_text(b, FUSEE_AT(struct fusee_str, p->debuginfod, i)->p);
-	}
-	buf_str(b, p->debuginfod.n ? "]}" : "");
+	json_end(j);
 }
 
 int plan_json(const struct plan *p, struct buf *b)
 {
-	buf_str(b, "{\"script\":");
-	if (p->path)
-		json_text(b, p->path);
-	else
-		buf_str(b, "null");
-	buf_printf(
-		b,
-		",\n\"sample\":{\"cpu\":{\"hz\":%.15g,\"sampler\":\"%s\",\"stack_bytes\":%" PRIu64
-		",\"ring_bytes\":%" PRIu64 ",\"kernel\":%s,\"threads\":%s,\"inlines\":%s}}",
-		p->hz, sampler_choices[p->sampler], p->limits.stack_bytes, p->limits.ring_bytes,
-		boolean(p->kernel), boolean(p->threads), boolean(p->inlines));
-	buf_printf(b, ",\n\"unknown\":\"%s\",\"policy\":%s", p->unknown_keep ? "keep" : "drop",
-		   boolean(p->has_policy));
-	put_callbacks(b, p);
-	put_rules(b, p->relabel);
-	put_metrics(b, p);
-	buf_str(b, ",\"control\":{\"path\":");
-	json_text(b, p->control);
-	buf_str(b, "}");
-	if (p->limits.budget_cpu)
-		buf_printf(b, ",\n\"budget\":{\"cpu\":%.15g}", (double)p->limits.budget_cpu / 1e6);
-	put_servers(b, p);
-	buf_str(b, ",\n\"unwind\":{\"without\":[");
-	for (char **w = p->without; *w; w++) {
-		buf_str(b, w == p->without ? "" : ",");
-		json_text(b, *w);
+	struct json j = {.out = b};
+
+	json_open(&j, NULL);
+	json_text(&j, "script", p->path);
+	put_sample(&j, p);
+	json_text(json_line(&j, 0), "unknown", p->unknown_keep ? "keep" : "drop");
+	json_flag(&j, "policy", p->has_policy);
+	put_callbacks(&j, p);
+	put_rules(&j, p->relabel);
+	put_metrics(&j, p);
+	json_open(&j, "control");
+	json_text(&j, "path", p->control);
+	json_end(&j);
+	if (p->limits.budget_cpu) {
+		json_open(json_line(&j, 0), "budget");
+		json_printf(&j, "cpu", "%.15g", (double)p->limits.budget_cpu / 1e6);
+		json_end(&j);
 	}
-	buf_str(b, "]}");
+	if (p->debuginfod.n) {
+		json_open(json_line(&j, 0), "symbols");
+		put_table(&j, "debuginfod", p->debuginfod);
+		json_end(&j);
+	}
+	json_open(json_line(&j, 0), "unwind");
+	put_list(&j, "without", p->without);
+	json_end(&j);
 	if (p->nunwinders)
-		put_instances(b, "unwinders", p->unwinders, p->nunwinders);
-	put_instances(b, "discoveries", p->discoveries, p->ndiscoveries);
-	put_instances(b, "sinks", p->sinks, p->nsinks);
-	buf_str(b, "}\n");
+		put_instances(&j, "unwinders", p->unwinders, p->nunwinders);
+	put_instances(&j, "discoveries", p->discoveries, p->ndiscoveries);
+	put_instances(&j, "sinks", p->sinks, p->nsinks);
+	json_end(&j);
+	buf_str(b, "\n");
 	return b->error;
 }

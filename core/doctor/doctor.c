@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "doctor/doctor.h"
 #include "console/options.h"
@@ -316,59 +317,50 @@ static void check_cache(struct report *r)
 	free(path);
 }
 
-static void json_text(const char *s)
+static void put_number(struct json *j, const char *name, int value)
 {
-	if (!s) {
-		fputs("null", stdout);
-		return;
-	}
-	putchar('"');
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			printf("\\%c", *s);
-		else if ((unsigned char)*s < 32)
-			printf("\\u%04x", *s);
-		else
-			putchar(*s);
-	}
-	putchar('"');
-}
-
-static void json_int(const char *name, int value)
-{
-	printf(",\n \"%s\": ", name);
+	json_line(j, 1);
 	if (value == PROBE_UNKNOWN)
-		fputs("null", stdout);
+		json_text(j, name, NULL);
 	else
-		printf("%d", value);
+		json_int(j, name, value);
 }
 
-static void print_json(const struct report *r, const struct probe_perf *perf)
+static void put_check(struct json *j, const struct check *c)
 {
-	fputs("{\"version\": ", stdout);
-	json_text(FUSEE_VERSION);
-	fputs(",\n \"kernel\": ", stdout);
-	json_text(r->kernel.release);
-	fputs(",\n \"machine\": ", stdout);
-	json_text(r->kernel.machine);
-	fputs(",\n \"privileges\": ", stdout);
-	json_text(r->privileges);
-	printf(",\n \"seccomp\": %s", probe_seccomp() ? "true" : "false");
-	json_int("perf_event_paranoid", perf->paranoid);
-	json_int("perf_event_mlock_kb", perf->mlock_kb);
-	fputs(",\n \"checks\": [", stdout);
-	for (unsigned int i = 0; i < r->n; i++) {
-		printf("%s\n  {\"name\": ", i ? "," : "");
-		json_text(r->checks[i].name);
-		printf(", \"works\": %s, \"costs\": ", r->checks[i].works ? "true" : "false");
-		json_text(r->checks[i].costs);
-		fputs(", \"get\": ", stdout);
-		json_text(r->checks[i].get);
-		putchar('}');
-	}
-	fputs("\n ],\n \"stops\": ", stdout);
-	json_text(r->stop);
-	puts("}");
+	json_open(json_line(j, 2), NULL);
+	json_text(j, "name", c->name);
+	json_flag(j, "works", c->works);
+	json_text(j, "costs", c->costs);
+	json_text(j, "get", c->get);
+	json_end(j);
+}
+
+/* 0 or -errno. */
+static int print_json(const struct report *r, const struct probe_perf *perf)
+{
+	struct buf b = {0};
+	struct json j = {.out = &b, .spaced = true};
+	int err;
+
+	json_open(&j, NULL);
+	json_text(&j, "version", FUSEE_VERSION);
+	json_text(json_line(&j, 1), "kernel", r->kernel.release);
+	json_text(json_line(&j, 1), "machine", r->kernel.machine);
+	json_text(json_line(&j, 1), "privileges", r->privileges);
+	json_flag(json_line(&j, 1), "seccomp", probe_seccomp());
+	put_number(&j, "perf_event_paranoid", perf->paranoid);
+	put_number(&j, "perf_event_mlock_kb", perf->mlock_kb);
+	json_list(json_line(&j, 1), "checks");
+	for (unsigned int i = 0; i < r->n; i++)
+		put_check(&j, &r->checks[i]);
+	json_end(json_line(&j, 1));
+	json_text(json_line(&j, 1), "stops", r->stop);
+	json_end(&j);
+	buf_str(&b, "\n");
+	err = b.error ? b.error : buf_write(&b, STDOUT_FILENO);
+	buf_fini(&b);
+	return err;
 }
 
 static void print_text(const struct report *r, const struct probe_perf *perf)
@@ -453,11 +445,11 @@ int cmd_doctor(int argc, char **argv)
 	if (first < argc)
 		return cli_bad_usage(&doctor_command, "'%s' is no option", argv[first]);
 	run_checks(&r, &perf);
+	if (o.json && !r.no_memory)
+		r.no_memory = print_json(&r, &perf) == -ENOMEM;
 	if (r.no_memory)
 		fputs("fusee: out of memory\n", stderr);
-	else if (o.json)
-		print_json(&r, &perf);
-	else
+	else if (!o.json)
 		print_text(&r, &perf);
 	result = r.no_memory ? 1 : r.stop_code;
 	report_fini(&r);

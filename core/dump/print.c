@@ -24,7 +24,8 @@ struct frame {
 
 struct printer {
 	const struct dump_view *view;
-	struct buf *out;
+	struct buf *out; /* for text */
+	struct json json;
 	uint32_t n; /* frames so far, of the thread */
 	bool fold;  /* what the language hides is not shown */
 	struct omit omit;
@@ -273,32 +274,32 @@ void dump_print_text(const struct dump_view *v, struct buf *out)
 
 /* ---- JSON ---- */
 
-static void put_member(struct buf *out, const char *name, struct fusee_str s)
-{
-	buf_printf(out, ",\"%s\":", name);
-	json_string(out, s.p, s.len);
-}
-
 static void json_frame(struct printer *r, const struct frame *f)
 {
-	buf_str(r->out, r->n ? ",\n" : "\n");
-	buf_str(r->out, "    {\"type\":");
-	json_string(r->out, f->type.p, f->type.len);
-	put_member(r->out, "function", f->name);
+	struct json *j = &r->json;
+
+	json_open(json_line(j, 4), NULL);
+	json_str(j, "type", f->type);
+	json_str(j, "function", f->name);
 	if (f->file.len)
-		put_member(r->out, "file", f->file);
+		json_str(j, "file", f->file);
 	if (f->line)
-		buf_printf(r->out, ",\"line\":%u", f->line);
+		json_uint(j, "line", f->line);
 	if (f->library.len)
-		put_member(r->out, "library", f->library);
+		json_str(j, "library", f->library);
 	if (f->address && f->library.len)
-		buf_printf(r->out, ",\"address\":\"0x%" PRIx64 "\"", f->address);
-	buf_str(r->out, f->inlined ? ",\"inlined\":true" : "");
-	buf_str(r->out, f->guessed ? ",\"guessed\":true" : "");
-	buf_str(r->out, f->flags & FUSEE_FRAME_ASYNC ? ",\"async\":true" : "");
-	buf_str(r->out, f->flags & FUSEE_FRAME_BUILTIN ? ",\"builtin\":true" : "");
-	buf_str(r->out, f->flags & FUSEE_FRAME_HIDDEN ? ",\"hidden\":true" : "");
-	buf_str(r->out, "}");
+		json_printf(j, "address", "\"0x%" PRIx64 "\"", f->address);
+	if (f->inlined)
+		json_flag(j, "inlined", true);
+	if (f->guessed)
+		json_flag(j, "guessed", true);
+	if (f->flags & FUSEE_FRAME_ASYNC)
+		json_flag(j, "async", true);
+	if (f->flags & FUSEE_FRAME_BUILTIN)
+		json_flag(j, "builtin", true);
+	if (f->flags & FUSEE_FRAME_HIDDEN)
+		json_flag(j, "hidden", true);
+	json_end(j);
 }
 
 static const char *miss_text(const struct dumped_thread *d)
@@ -319,47 +320,50 @@ static void json_thread(struct printer *r, const struct dumped_thread *d)
 	const struct fusee_sample *s = d->miss == DUMP_TAKEN ? sample_of(r->view, d->state.tid)
 							     : NULL;
 	struct fusee_str reason = {"", 0};
+	struct json *j = &r->json;
 
-	buf_printf(r->out, "  {\"tid\":%d", (int)d->state.tid);
-	put_member(r->out, "name", (struct fusee_str){d->state.comm, strlen(d->state.comm)});
-	buf_str(r->out, ",\"state\":");
-	json_text(r->out, thread_state_text(d->state.state));
+	json_open(json_line(j, 2), NULL);
+	json_int(j, "tid", d->state.tid);
+	json_text(j, "name", d->state.comm);
+	json_text(j, "state", thread_state_text(d->state.state));
 	if (*d->state.wchan)
-		put_member(r->out, "waits_in",
-			   (struct fusee_str){d->state.wchan, strlen(d->state.wchan)});
-	buf_printf(r->out, ",\"stops\":%u,\"stopped_ns\":%" PRIu64, d->stops, d->stopped_ns);
+		json_text(j, "waits_in", d->state.wchan);
+	json_uint(j, "stops", d->stops);
+	json_uint(j, "stopped_ns", d->stopped_ns);
 	if (d->state.tracer)
-		buf_printf(r->out, ",\"tracer\":%d", (int)d->state.tracer);
-	buf_str(r->out, ",\"frames\":[");
+		json_int(j, "tracer", d->state.tracer);
+	json_list(j, "frames");
 	r->n = 0;
 	put_kernel(r, d);
 	if (s)
 		reason = put_stack(r, s);
-	buf_str(r->out, "]");
+	json_end(j);
 	if (d->miss)
-		put_member(r->out, "no_stack",
-			   (struct fusee_str){miss_text(d), strlen(miss_text(d))});
+		json_text(j, "no_stack", miss_text(d));
 	if (reason.len)
-		put_member(r->out, "truncated", reason);
-	buf_str(r->out, "}");
+		json_str(j, "truncated", reason);
+	json_end(j);
 }
 
 void dump_print_json(const struct dump_view *v, struct buf *out)
 {
-	struct printer r = {.view = v, .out = out, .frame = json_frame};
+	struct printer r = {.view = v, .json = {.out = out}, .frame = json_frame};
 	struct stops s = stops_of(v->dump);
+	struct json *j = &r.json;
 	char comm[16] = "";
 
 	procfs_comm(v->pid, v->pid, comm);
-	buf_printf(out, "{\"pid\":%d", (int)v->pid);
-	put_member(out, "name", fusee_text(comm));
-	buf_printf(out,
-		   ",\"stopped\":{\"threads\":%u,\"mean_ns\":%" PRIu64 ",\"most_ns\":%" PRIu64
-		   "},\n \"threads\":[\n",
-		   s.threads, mean_ns(&s), s.most_ns);
-	for (uint32_t i = 0; i < v->dump->n; i++) {
-		buf_str(out, i ? ",\n" : "");
+	json_open(j, NULL);
+	json_int(j, "pid", v->pid);
+	json_text(j, "name", comm);
+	json_open(j, "stopped");
+	json_uint(j, "threads", s.threads);
+	json_uint(j, "mean_ns", mean_ns(&s));
+	json_uint(j, "most_ns", s.most_ns);
+	json_end(j);
+	json_list(json_line(j, 1), "threads");
+	for (uint32_t i = 0; i < v->dump->n; i++)
 		json_thread(&r, &v->dump->threads[i]);
-	}
-	buf_str(out, "]}");
+	json_end(j);
+	json_end(j);
 }

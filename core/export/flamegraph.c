@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/dict.h"
+#include "base/json.h"
 #include "base/saturate.h"
 #include "base/text.h"
 #include "profile/str.h"
@@ -125,16 +126,18 @@ static void put_base64(struct buf *out, const struct buf *in)
 	}
 }
 
-static int put_tree(struct buf *out, const struct render_calls *t, bool diff)
+static int put_tree(struct json *j, const struct render_calls *t, bool diff)
 {
 	int64_t scale = scale_of(t);
 	struct buf b = {0};
 	int r;
 
 	put_calls(&b, t, scale, diff);
-	buf_printf(out, ",\n\"nodes\":%u,\"scale\":%" PRId64 ",\"tree\":\"", t->n - 1, scale);
-	put_base64(out, &b);
-	buf_str(out, "\"");
+	json_uint(json_line(j, 0), "nodes", t->n - 1);
+	json_int(j, "scale", scale);
+	json_printf(j, "tree", "\"");
+	put_base64(j->out, &b);
+	buf_str(j->out, "\"");
 	r = b.error;
 	buf_fini(&b);
 	return r;
@@ -164,7 +167,7 @@ static double weight_of(int64_t value, double noise)
 	return value ? noise / fabs((double)value) : 0;
 }
 
-static int put_function(struct buf *b, const struct render_function *f, bool diff, const char *by,
+static int put_function(struct json *j, const struct render_function *f, bool diff, const char *by,
 			struct dict *strings)
 {
 	uint32_t file = dict_add(strings, f->file.p, f->file.len);
@@ -172,19 +175,19 @@ static int put_function(struct buf *b, const struct render_function *f, bool dif
 
 	if (file == DICT_NONE || library == DICT_NONE)
 		return -ENOMEM;
-	buf_str(b, "[");
-	render_json_string(b, f->shown);
-	buf_printf(b, ",%u,%u,%u,%u,%" PRId64 ",%" PRId64, file, f->start_line, library,
-		   code_of(f, by), f->self, f->total);
+	json_list(json_line(j, 0), NULL);
+	json_str(j, NULL, f->shown);
+	json_printf(j, NULL, "%u,%u,%u,%u,%" PRId64 ",%" PRId64, file, f->start_line, library,
+		    code_of(f, by), f->self, f->total);
 	if (diff)
-		buf_printf(b, ",%" PRId64 ",%" PRId64 ",%.0f,%.0f", f->base_self, f->base_total,
-			   weight_of(f->total, f->noise.total),
-			   weight_of(f->base_total, f->noise.base_total));
-	buf_str(b, "]");
+		json_printf(j, NULL, "%" PRId64 ",%" PRId64 ",%.0f,%.0f", f->base_self,
+			    f->base_total, weight_of(f->total, f->noise.total),
+			    weight_of(f->base_total, f->noise.base_total));
+	json_end(j);
 	return 0;
 }
 
-static int put_functions(struct buf *b, const struct render_model *m, const struct render_calls *t,
+static int put_functions(struct json *j, const struct render_model *m, const struct render_calls *t,
 			 const char *by)
 {
 	struct dict strings;
@@ -192,28 +195,21 @@ static int put_functions(struct buf *b, const struct render_model *m, const stru
 
 	if (r)
 		return r;
-	buf_str(b, ",\n\"functions\":[");
-	for (uint32_t i = 0; !r && i < m->nfunctions; i++) {
-		buf_str(b, i ? ",\n" : "\n");
-		r = put_function(b, &m->functions[t->order[i]], m->base, by, &strings);
-	}
-	buf_str(b, "],\n\"strings\":[");
+	json_list(json_line(j, 0), "functions");
+	for (uint32_t i = 0; !r && i < m->nfunctions; i++)
+		r = put_function(j, &m->functions[t->order[i]], m->base, by, &strings);
+	json_end(j);
+	json_list(json_line(j, 0), "strings");
 	for (uint32_t i = 0; i < strings.n; i++) {
-		buf_str(b, i ? ",\n" : "\n");
-		render_json_string(
-			b, (struct fusee_str){strings.entries[i].key, strings.entries[i].len});
+		json_str(json_line(j, 0), NULL,
+			 (struct fusee_str){strings.entries[i].key, strings.entries[i].len});
 	}
-	buf_str(b, "]");
+	json_end(j);
 	dict_fini(&strings);
 	return r;
 }
 
 /* ---- title and facts ---- */
-
-static void put_text(struct buf *out, const struct buf *text)
-{
-	render_json_string(out, (struct fusee_str){text->p ? text->p : "", text->len});
-}
 
 /* Appends the targets' executables: "convert", "make, cc1 and 3 more". Returns their number. */
 static uint32_t targets(struct buf *b, const struct fusee_profile *p)
@@ -234,10 +230,9 @@ static uint32_t targets(struct buf *b, const struct fusee_profile *p)
 	return n;
 }
 
-static void next_fact(struct buf *out, struct buf *fact)
+static void next_fact(struct json *j, struct buf *fact)
 {
-	buf_str(out, ",");
-	put_text(out, fact);
+	json_buf(j, NULL, fact);
 	buf_reset(fact);
 }
 
@@ -266,7 +261,7 @@ static struct fusee_str host_of(const struct fusee_profile *p)
 	return host;
 }
 
-static void put_host(struct buf *out, const struct fusee_profile *p, struct buf *fact)
+static void put_host(struct json *j, const struct fusee_profile *p, struct buf *fact)
 {
 	struct fusee_str host = host_of(p);
 
@@ -274,10 +269,10 @@ static void put_host(struct buf *out, const struct fusee_profile *p, struct buf 
 		return;
 	buf_str(fact, "host ");
 	buf_add(fact, host.p, host.len);
-	next_fact(out, fact);
+	next_fact(j, fact);
 }
 
-static void put_losses(struct buf *out, const struct fusee_profile *p, enum loss_stage stage,
+static void put_losses(struct json *j, const struct fusee_profile *p, enum loss_stage stage,
 		       struct buf *fact)
 {
 	struct buf reasons = {0};
@@ -302,13 +297,14 @@ static void put_losses(struct buf *out, const struct fusee_profile *p, enum loss
 			   loss_stage_text(stage));
 		buf_add(fact, reasons.p, reasons.len);
 		buf_str(fact, n > FACTS_REASONS ? " ...)" : ")");
-		next_fact(out, fact);
+		next_fact(j, fact);
 	}
-	out->error = out->error ? out->error : reasons.error;
+	if (reasons.error)
+		j->out->error = reasons.error;
 	buf_fini(&reasons);
 }
 
-static void put_times(struct buf *out, const struct fusee_profile *p, struct buf *fact)
+static void put_times(struct json *j, const struct fusee_profile *p, struct buf *fact)
 {
 	time_t seconds = (time_t)(p->start_ns / 1000000000u);
 	struct tm tm;
@@ -317,11 +313,11 @@ static void put_times(struct buf *out, const struct fusee_profile *p, struct buf
 	if (seconds && localtime_r(&seconds, &tm) &&
 	    strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm)) {
 		buf_str(fact, when);
-		next_fact(out, fact);
+		next_fact(j, fact);
 	}
 	if (p->duration_ns) {
 		buf_printf(fact, "%.1f s long", (double)p->duration_ns / 1e9);
-		next_fact(out, fact);
+		next_fact(j, fact);
 	}
 }
 
@@ -366,7 +362,7 @@ static struct omitted omit_small(struct render_model *m)
 	return o;
 }
 
-static void put_omitted(struct buf *out, const struct render_model *m, const struct omitted *o,
+static void put_omitted(struct json *j, const struct render_model *m, const struct omitted *o,
 			struct buf *fact)
 {
 	char value[RENDER_NUMBER], percent[RENDER_NUMBER], number[32], drawn[32];
@@ -378,7 +374,7 @@ static void put_omitted(struct buf *out, const struct render_model *m, const str
 	buf_printf(fact, "the largest %s are drawn; the other %s stacks have %s (%s)",
 		   text_number(drawn, MAX_STACKS), text_number(number, o->stacks), value,
 		   percent + strspn(percent, " "));
-	next_fact(out, fact);
+	next_fact(j, fact);
 }
 
 /* ---- process and thread ---- */
@@ -414,25 +410,21 @@ static const char *page_labels(const struct fusee_profile *p, const struct fusee
 				 : NULL;
 }
 
-static void put_labels(struct buf *out, const char *by)
+static void put_labels(struct json *j, const char *by)
 {
-	const char *comma = "";
-
-	buf_str(out, ",\n\"labels\":[");
+	json_list(json_line(j, 0), "labels");
 	while (*by) {
 		size_t n = strcspn(by, ",");
 
-		buf_str(out, comma);
-		render_json_string(out, (struct fusee_str){by, n});
+		json_str(j, NULL, (struct fusee_str){by, n});
 		by += n + (by[n] == ',');
-		comma = ",";
 	}
-	buf_str(out, "]");
+	json_end(j);
 }
 
 /* ---- the page ---- */
 
-static int put_head(struct buf *out, const struct render_model *m, const struct render_calls *t,
+static int put_head(struct json *j, const struct render_model *m, const struct render_calls *t,
 		    const struct omitted *omitted, const char *given)
 {
 	struct buf b = {0};
@@ -442,28 +434,26 @@ static int put_head(struct buf *out, const struct render_model *m, const struct 
 
 	if (!named)
 		buf_str(&b, given ? given : "profile");
-	buf_str(out, "\"title\":");
-	put_text(out, &b);
+	json_buf(j, "title", &b);
 	buf_reset(&b);
 	buf_printf(&b, "%s stacks", text_number(number, m->nstacks + omitted->stacks));
-	buf_str(out, ",\"facts\":[");
-	put_text(out, &b);
-	buf_reset(&b);
-	put_omitted(out, m, omitted, &b);
+	json_list(j, "facts");
+	next_fact(j, &b);
+	put_omitted(j, m, omitted, &b);
 	if (named && given) {
 		buf_str(&b, given);
-		next_fact(out, &b);
+		next_fact(j, &b);
 	}
-	put_times(out, m->profile, &b);
-	put_host(out, m->profile, &b);
-	put_losses(out, m->profile, LOSS_TICK, &b);
-	put_losses(out, m->profile, LOSS_STACK, &b);
+	put_times(j, m->profile, &b);
+	put_host(j, m->profile, &b);
+	put_losses(j, m->profile, LOSS_TICK, &b);
+	put_losses(j, m->profile, LOSS_STACK, &b);
 	if (t->negative) {
 		buf_printf(&b, "%s stacks with negative values are not shown",
 			   text_number(number, t->negative));
-		next_fact(out, &b);
+		next_fact(j, &b);
 	}
-	buf_str(out, "]");
+	json_end(j);
 	r = b.error;
 	buf_fini(&b);
 	return r;
@@ -474,29 +464,29 @@ static int put_data(struct buf *out, struct render_model *m, const struct render
 {
 	struct omitted omitted = omit_small(m);
 	const char *by = o->by ? o->by : "";
+	struct json j = {.out = out};
 	struct render_calls t;
 	int r = render_calls_make(&t, m);
 
 	if (r)
 		return r;
-	buf_str(out, "{");
-	r = put_head(out, m, &t, &omitted, o->title);
-	buf_str(out, ",\"type\":");
-	render_json_string(out, m->type);
-	buf_str(out, ",\"unit\":");
-	render_json_string(out, m->unit);
-	buf_printf(out, ",\"diff\":%s,\"total\":%" PRId64 ",\"base\":%" PRId64,
-		   m->base ? "true" : "false", m->total, m->base_total);
-	buf_printf(out, ",\"weights\":[%.0f,%.0f],\"omitted\":[%" PRId64 ",%" PRId64 "]",
-		   weight_of(m->total, m->noise), weight_of(m->base_total, m->base_noise),
-		   omitted.value, omitted.base);
-	put_labels(out, by);
-	buf_printf(out, ",\"grouped\":%s", grouped ? "true" : "false");
+	json_open(&j, NULL);
+	r = put_head(&j, m, &t, &omitted, o->title);
+	json_str(&j, "type", m->type);
+	json_str(&j, "unit", m->unit);
+	json_flag(&j, "diff", m->base);
+	json_int(&j, "total", m->total);
+	json_int(&j, "base", m->base_total);
+	json_printf(&j, "weights", "[%.0f,%.0f]", weight_of(m->total, m->noise),
+		    weight_of(m->base_total, m->base_noise));
+	json_printf(&j, "omitted", "[%" PRId64 ",%" PRId64 "]", omitted.value, omitted.base);
+	put_labels(&j, by);
+	json_flag(&j, "grouped", grouped);
 	if (!r)
-		r = put_functions(out, m, &t, by);
+		r = put_functions(&j, m, &t, by);
 	if (!r)
-		r = put_tree(out, &t, m->base);
-	buf_str(out, "}");
+		r = put_tree(&j, &t, m->base);
+	json_end(&j);
 	render_calls_free(&t);
 	return r;
 }

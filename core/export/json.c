@@ -2,16 +2,9 @@
 /* The report for programs: functions with their values, stacks as indices of functions, losses. */
 #include "report/report.h"
 
-#include <inttypes.h>
-
+#include "base/json.h"
 #include "report/change.h"
 #include "loss/comment.h"
-
-static void put_member(struct buf *out, const char *name, struct fusee_str value)
-{
-	buf_printf(out, ",\"%s\":", name);
-	render_json_string(out, value);
-}
 
 static const char *code_name(uint32_t code)
 {
@@ -24,73 +17,77 @@ static const char *code_name(uint32_t code)
 	return code < sizeof(names) / sizeof(*names) ? names[code] : "";
 }
 
-static void put_functions(const struct render_model *m, struct buf *out)
+static void put_functions(const struct render_model *m, struct json *j)
 {
-	buf_str(out, ",\n\"functions\":[");
+	json_list(json_line(j, 0), "functions");
 	for (uint32_t i = 0; i < m->nfunctions; i++) {
 		const struct render_function *f = &m->functions[i];
 
-		buf_str(out, i ? ",\n{\"name\":" : "\n{\"name\":");
-		render_json_string(out, f->name);
-		put_member(out, "file", f->file);
-		put_member(out, "library", f->library);
-		put_member(out, "build_id", f->build_id);
-		buf_printf(out,
-			   ",\"line\":%u,\"code\":\"%s\",\"self\":%" PRId64 ",\"total\":%" PRId64,
-			   f->start_line, code_name(f->code), f->self, f->total);
-		if (m->base)
-			buf_printf(out,
-				   ",\"base_self\":%" PRId64 ",\"base_total\":%" PRId64
-				   ",\"z_self\":%.3f,\"z_total\":%.3f",
-				   f->base_self, f->base_total, render_z_self(m, f),
-				   render_z_total(m, f));
-		buf_str(out, "}");
+		json_open(json_line(j, 0), NULL);
+		json_str(j, "name", f->name);
+		json_str(j, "file", f->file);
+		json_str(j, "library", f->library);
+		json_str(j, "build_id", f->build_id);
+		json_uint(j, "line", f->start_line);
+		json_text(j, "code", code_name(f->code));
+		json_int(j, "self", f->self);
+		json_int(j, "total", f->total);
+		if (m->base) {
+			json_int(j, "base_self", f->base_self);
+			json_int(j, "base_total", f->base_total);
+			json_printf(j, "z_self", "%.3f", render_z_self(m, f));
+			json_printf(j, "z_total", "%.3f", render_z_total(m, f));
+		}
+		json_end(j);
 	}
-	buf_str(out, "]");
+	json_end(j);
 }
 
-static void put_stacks(const struct render_model *m, struct buf *out)
+static void put_stacks(const struct render_model *m, struct json *j)
 {
-	buf_str(out, ",\n\"stacks\":[");
+	json_list(json_line(j, 0), "stacks");
 	for (uint32_t i = 0; i < m->nstacks; i++) {
 		const struct render_stack *s = &m->stacks[i];
+		struct fusee_str labels = m->groups[s->group].text;
 
-		buf_printf(out, "%s\n{\"value\":%" PRId64, i ? "," : "", s->value);
+		json_open(json_line(j, 0), NULL);
+		json_int(j, "value", s->value);
 		if (m->base)
-			buf_printf(out, ",\"base\":%" PRId64, s->base);
-		buf_str(out, ",\"frames\":[");
+			json_int(j, "base", s->base);
+		json_list(j, "frames");
 		for (uint32_t k = 0; k < s->n; k++)
-			buf_printf(out, k ? ",%u" : "%u", m->frames[s->first + k].function);
-		buf_str(out, "],\"labels\":");
-		buf_add(out, m->groups[s->group].text.p, m->groups[s->group].text.len);
-		buf_str(out, "}");
+			json_uint(j, NULL, m->frames[s->first + k].function);
+		json_end(j);
+		json_printf(j, "labels", "%.*s", (int)labels.len, labels.p);
+		json_end(j);
 	}
-	buf_str(out, "]");
+	json_end(j);
 }
 
-static void put_losses(const struct fusee_profile *p, struct buf *out)
+static void put_losses(const struct fusee_profile *p, struct json *j)
 {
-	buf_str(out, ",\n\"losses\":[");
+	json_list(json_line(j, 0), "losses");
 	for (uint32_t i = 0; i < p->losses.n; i++) {
 		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->losses, i);
 
-		buf_printf(out, "%s{\"samples\":%" PRId64 ",\"stage\":\"%s\"", i ? "," : "", l->num,
-			   loss_stage_text(pprof_loss_stage(l)));
-		put_member(out, "reason", l->key);
-		buf_str(out, "}");
+		json_open(j, NULL);
+		json_int(j, "samples", l->num);
+		json_text(j, "stage", loss_stage_text(pprof_loss_stage(l)));
+		json_str(j, "reason", l->key);
+		json_end(j);
 	}
-	buf_str(out, "],\n\"comments\":[");
-	for (uint32_t i = 0; i < p->comments.n; i++) {
-		buf_str(out, i ? "," : "");
-		render_json_string(out, *FUSEE_AT(struct fusee_str, p->comments, i));
-	}
-	buf_str(out, "]");
+	json_end(j);
+	json_list(json_line(j, 0), "comments");
+	for (uint32_t i = 0; i < p->comments.n; i++)
+		json_str(j, NULL, *FUSEE_AT(struct fusee_str, p->comments, i));
+	json_end(j);
 }
 
 int render_json(const struct fusee_profile *p, const struct fusee_profile *base,
 		const struct render_options *options, struct buf *out)
 {
 	struct render_options o = *options;
+	struct json j = {.out = out};
 	struct render_model m;
 	int ret;
 
@@ -99,18 +96,20 @@ int render_json(const struct fusee_profile *p, const struct fusee_profile *base,
 
 	if (ret)
 		return ret;
-	buf_str(out, "{\"type\":");
-	render_json_string(out, m.type);
-	put_member(out, "unit", m.unit);
-	buf_printf(out, ",\"total\":%" PRId64, m.total);
+	json_open(&j, NULL);
+	json_str(&j, "type", m.type);
+	json_str(&j, "unit", m.unit);
+	json_int(&j, "total", m.total);
 	if (base)
-		buf_printf(out, ",\"base_total\":%" PRId64, m.base_total);
-	buf_printf(out, ",\"start_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"period\":%" PRId64,
-		   p->start_ns, p->duration_ns, p->period);
-	put_functions(&m, out);
-	put_stacks(&m, out);
-	put_losses(p, out);
-	buf_str(out, "}\n");
+		json_int(&j, "base_total", m.base_total);
+	json_uint(&j, "start_ns", p->start_ns);
+	json_uint(&j, "duration_ns", p->duration_ns);
+	json_int(&j, "period", p->period);
+	put_functions(&m, &j);
+	put_stacks(&m, &j);
+	put_losses(p, &j);
+	json_end(&j);
+	buf_str(out, "\n");
 	render_model_free(&m);
 	return out->error;
 }

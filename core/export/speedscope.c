@@ -3,10 +3,10 @@
 #include "report/report.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/saturate.h"
 #include "base/str.h"
 #include "report/model.h"
@@ -22,20 +22,20 @@ static const char *unit_of(struct fusee_str unit)
 	return "none";
 }
 
-static void put_frames(const struct render_model *m, struct buf *out)
+static void put_frames(const struct render_model *m, struct json *j)
 {
 	for (uint32_t i = 0; i < m->nfunctions; i++) {
 		const struct render_function *f = &m->functions[i];
 
-		buf_str(out, i ? ",\n{\"name\":" : "{\"name\":");
-		render_json_string(out, f->shown);
-		if (f->file.len) {
-			buf_str(out, ",\"file\":");
-			render_json_string(out, f->file);
-			if (f->start_line)
-				buf_printf(out, ",\"line\":%u", f->start_line);
-		}
-		buf_str(out, "}");
+		if (i)
+			json_line(j, 0);
+		json_open(j, NULL);
+		json_str(j, "name", f->shown);
+		if (f->file.len)
+			json_str(j, "file", f->file);
+		if (f->file.len && f->start_line)
+			json_uint(j, "line", f->start_line);
+		json_end(j);
 	}
 }
 
@@ -108,37 +108,36 @@ static int64_t width_of(const struct entry *e, enum side side)
 
 /* Only what is more than nothing: a width. */
 static void put_stacks(const struct render_model *m, const struct entry *all, uint32_t n,
-		       enum side side, struct buf *out)
+		       enum side side, struct json *j)
 {
 	int64_t sum = 0;
-	const char *comma = "";
 
 	for (uint32_t i = 0; i < n; i++)
 		if (width_of(&all[i], side) > 0)
 			saturate_add(&sum, width_of(&all[i], side));
-	buf_printf(out, "\"startValue\":0,\"endValue\":%" PRId64 ",\"samples\":[", sum);
+	json_int(j, "startValue", 0);
+	json_int(j, "endValue", sum);
+	json_list(j, "samples");
 	for (uint32_t i = 0; i < n; i++) {
 		if (width_of(&all[i], side) <= 0)
 			continue;
-		buf_printf(out, "%s[", comma);
+		if (j->more)
+			json_line(j, 0);
+		json_list(j, NULL);
 		for (uint32_t k = all[i].stack->n; k-- > 0;)
-			buf_printf(out, k ? "%u," : "%u]",
-				   m->frames[all[i].stack->first + k].function);
-		comma = ",\n";
+			json_uint(j, NULL, m->frames[all[i].stack->first + k].function);
+		json_end(j);
 	}
-	buf_str(out, "],\"weights\":[");
-	comma = "";
-	for (uint32_t i = 0; i < n; i++) {
-		if (width_of(&all[i], side) <= 0)
-			continue;
-		buf_printf(out, "%s%" PRId64, comma, width_of(&all[i], side));
-		comma = ",";
-	}
-	buf_str(out, "]");
+	json_end(j);
+	json_list(j, "weights");
+	for (uint32_t i = 0; i < n; i++)
+		if (width_of(&all[i], side) > 0)
+			json_int(j, NULL, width_of(&all[i], side));
+	json_end(j);
 }
 
 static void put_profile(const struct render_model *m, const struct entry *all, uint32_t n,
-			enum side side, struct buf *out)
+			enum side side, struct json *j)
 {
 	static const char *const names[SIDES] = {"", ", base", ", more than base",
 						 ", less than base"};
@@ -146,18 +145,19 @@ static void put_profile(const struct render_model *m, const struct entry *all, u
 
 	buf_add(&name, m->type.p, m->type.len);
 	buf_str(&name, names[side]);
-	buf_str(out, "{\"type\":\"sampled\",\"name\":");
-	render_json_string(out, (struct fusee_str){name.p, name.len});
-	buf_printf(out, ",\"unit\":\"%s\",", unit_of(m->unit));
-	put_stacks(m, all, n, side, out);
-	buf_str(out, "}");
-	out->error = out->error ? out->error : name.error;
+	json_open(j, NULL);
+	json_text(j, "type", "sampled");
+	json_buf(j, "name", &name);
+	json_text(j, "unit", unit_of(m->unit));
+	put_stacks(m, all, n, side, j);
+	json_end(j);
 	buf_fini(&name);
 }
 
 int render_speedscope(const struct fusee_profile *p, const struct fusee_profile *base,
 		      const struct render_options *o, struct buf *out)
 {
+	struct json j = {.out = out};
 	struct render_model m;
 	struct entry *all;
 	uint32_t n;
@@ -170,18 +170,25 @@ int render_speedscope(const struct fusee_profile *p, const struct fusee_profile 
 		render_model_free(&m);
 		return -ENOMEM;
 	}
-	buf_str(out, "{\"$schema\":\"https://www.speedscope.app/"
-		     "file-format-schema.json\",\"exporter\":\"fusee " FUSEE_VERSION
-		     "\",\"activeProfileIndex\":0,\"name\":");
-	render_json_string(out, o->title ? fusee_text(o->title) : m.type);
-	buf_str(out, ",\n\"shared\":{\"frames\":[");
-	put_frames(&m, out);
-	buf_str(out, "]},\n\"profiles\":[");
+	json_open(&j, NULL);
+	json_text(&j, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	json_text(&j, "exporter", "fusee " FUSEE_VERSION);
+	json_int(&j, "activeProfileIndex", 0);
+	json_str(&j, "name", o->title ? fusee_text(o->title) : m.type);
+	json_open(json_line(&j, 0), "shared");
+	json_list(&j, "frames");
+	put_frames(&m, &j);
+	json_end(&j);
+	json_end(&j);
+	json_list(json_line(&j, 0), "profiles");
 	for (enum side side = NOW; side < (base ? SIDES : BASE); side++) {
-		buf_str(out, side ? ",\n" : "");
-		put_profile(&m, all, n, side, out);
+		if (side)
+			json_line(&j, 0);
+		put_profile(&m, all, n, side, &j);
 	}
-	buf_str(out, "]}\n");
+	json_end(&j);
+	json_end(&j);
+	buf_str(out, "\n");
 	free(all);
 	render_model_free(&m);
 	return out->error;

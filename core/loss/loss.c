@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/json.h"
 #include "base/text.h"
 
 static const struct {
@@ -197,20 +196,17 @@ void loss_account_list(const struct loss_account *a, enum loss_stage stage, stru
 	}
 }
 
-void loss_account_json(const struct loss_account *a, enum loss_stage stage, struct buf *b)
+void loss_account_json(const struct loss_account *a, enum loss_stage stage, const char *name,
+		       struct json *j)
 {
-	const char *comma = "";
-
-	buf_str(b, "{");
+	json_open(j, name);
 	for (uint32_t i = 0; i < a->n; i++) {
 		const struct loss_count *c = &a->counts[i];
 
 		if (c->stage != stage || (!c->n && stage == LOSS_STACK))
 			continue;
-		buf_str(b, comma);
-		json_text(b, c->text);
-		buf_printf(b, ": %llu", (unsigned long long)c->n);
-		comma = ", ";
+		json_key(j, (struct fusee_str){c->text, strlen(c->text)});
+		json_uint(j, NULL, c->n);
 	}
-	buf_str(b, "}");
+	json_end(j);
 }

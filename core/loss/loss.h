@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/json.h"
 
 /* What a reason counts, and where. */
 enum loss_stage {
@@ -104,7 +104,8 @@ void loss_account_move(struct loss_account *, enum loss_reason from, enum loss_r
 void loss_account_clear(struct loss_account *);
 /* "12 ring full, 3 timer skipped": what one stage counted, for people. Empty: nothing. */
 void loss_account_list(const struct loss_account *, enum loss_stage, struct buf *);
-/* {"ring full": 12, ..}: likewise, as a JSON object. The core's reasons of ticks and delivery are
+/* {"ring full": 12, ..}: likewise, as an object. The core's reasons of ticks and delivery are
  * there with 0 too. */
-void loss_account_json(const struct loss_account *, enum loss_stage, struct buf *);
+void loss_account_json(const struct loss_account *, enum loss_stage, const char *name,
+		       struct json *);
 #endif

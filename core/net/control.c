@@ -2,6 +2,7 @@
 #include "net/control.h"
 
 #include <errno.h>
+#include <json-c/json.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,51 +42,6 @@ struct control_reply {
 
 /* ---- the request ---- */
 
-static int hex4(const char *p, const char *end, uint32_t *ret)
-{
-	uint32_t v = 0;
-
-	if (end - p < 4)
-		return -EINVAL;
-	for (int i = 0; i < 4; i++) {
-		char c = p[i];
-
-		v = v << 4;
-		if (c >= '0' && c <= '9')
-			v |= (uint32_t)(c - '0');
-		else if ((c | 32) >= 'a' && (c | 32) <= 'f')
-			v |= (uint32_t)((c | 32) - 'a' + 10);
-		else
-			return -EINVAL;
-	}
-	*ret = v;
-	return 0;
-}
-
-/* The character after a backslash. Commands are ASCII, so other characters are refused. */
-static int escaped(const char **at, const char *end, char *to)
-{
-	static const char from[] = "\"\\/bfnrt", is[] = "\"\\/\b\f\n\r\t";
-	const char *p = *at, *found;
-	uint32_t v;
-
-	if (p == end)
-		return -EINVAL;
-	if (*p == 'u') {
-		if (hex4(p + 1, end, &v) || !v || v > 0x7e)
-			return -EINVAL;
-		*to = (char)v;
-		*at = p + 5;
-		return 0;
-	}
-	found = *p ? strchr(from, *p) : NULL;
-	if (!found)
-		return -EINVAL;
-	*to = is[found - from];
-	*at = p + 1;
-	return 0;
-}
-
 static const char *skip(const char *p, const char *end)
 {
 	while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
@@ -93,46 +49,27 @@ static const char *skip(const char *p, const char *end)
 	return p;
 }
 
-/* Copies a JSON string to ret, terminated. Returns its end, or NULL: it is no string. */
-static const char *string(const char *p, const char *end, char ret[LINE_BYTES])
+/* {"cmd": "status"} */
+static bool object(const char *p, size_t len, char ret[LINE_BYTES])
 {
-	size_t n = 0;
+	struct json_tokener *tok = json_tokener_new();
+	struct json_object *o = NULL, *cmd = NULL;
+	bool is = false;
 
-	if (p == end || *p++ != '"')
-		return NULL;
-	while (p < end && *p != '"') {
-		if ((unsigned char)*p < ' ')
-			return NULL;
-		if (*p != '\\') {
-			ret[n++] = *p++;
-			continue;
-		}
-		p++;
-		if (escaped(&p, end, &ret[n++]))
-			return NULL;
+	if (tok) {
+		json_tokener_set_flags(tok, JSON_TOKENER_STRICT);
+		o = json_tokener_parse_ex(tok, p, (int)len);
+		is = o && json_tokener_get_parse_end(tok) == len &&
+		     json_object_is_type(o, json_type_object) && json_object_object_length(o) == 1;
 	}
-	ret[n] = '\0';
-	return p < end ? p + 1 : NULL;
-}
-
-/* Parses {"cmd": "status"}. NULL, or a sentence. */
-static const char *object(const char *p, const char *end, char ret[LINE_BYTES])
-{
-	static const char wrong[] = "a request is one line: NAME, or {\"cmd\": \"NAME\"}";
-
-	p = string(skip(p + 1, end), end, ret);
-	if (!p || strcmp(ret, "cmd"))
-		return wrong;
-	p = skip(p, end);
-	if (p == end || *p++ != ':')
-		return wrong;
-	p = string(skip(p, end), end, ret);
-	if (!p || !*ret)
-		return wrong;
-	p = skip(p, end);
-	if (p == end || *p++ != '}' || skip(p, end) != end)
-		return wrong;
-	return NULL;
+	cmd = is ? json_object_object_get(o, "cmd") : NULL;
+	is = json_object_is_type(cmd, json_type_string) && json_object_get_string_len(cmd) &&
+	     strlen(json_object_get_string(cmd)) == (size_t)json_object_get_string_len(cmd);
+	if (is) /* no escape is shorter than what it stands for */
+		strcpy(ret, json_object_get_string(cmd));
+	json_object_put(o);
+	json_tokener_free(tok);
+	return is;
 }
 
 /* Copies the command to ret, without spaces around it; "" for an empty line. NULL, or a sentence.
@@ -147,7 +84,9 @@ static const char *request(const char *p, size_t len, char ret[LINE_BYTES])
 	if (memchr(p, '\0', (size_t)(end - p)) || !utf8_valid(p, (size_t)(end - p)))
 		return "a request is text";
 	if (p < end && *p == '{')
-		return object(p, end, ret);
+		return object(p, (size_t)(end - p), ret)
+			       ? NULL
+			       : "a request is one line: NAME, or {\"cmd\": \"NAME\"}";
 	memcpy(ret, p, (size_t)(end - p));
 	ret[end - p] = '\0';
 	return NULL;
@@ -157,15 +96,16 @@ static const char *request(const char *p, size_t len, char ret[LINE_BYTES])
 
 static void add_answer(struct buf *b, const char *json, const char *error)
 {
+	struct json j = {.out = b, .spaced = true};
 	size_t from = b->len;
 
-	if (error) {
-		buf_str(b, "{\"ok\": false, \"error\": ");
-		json_text(b, error);
-	} else {
-		buf_printf(b, "{\"ok\": true%s%s", *json ? ", " : "", json);
-	}
-	buf_str(b, "}");
+	json_open(&j, NULL);
+	json_flag(&j, "ok", !error);
+	if (error)
+		json_text(&j, "error", error);
+	else
+		buf_printf(b, "%s%s", *json ? ", " : "", json);
+	json_end(&j);
 	for (size_t i = from; i < b->len; i++)
 		if (b->p[i] == '\n') /* between members: in strings they are escaped */
 			b->p[i] = ' ';
@@ -218,11 +158,13 @@ static void answer_unknown(struct client *c, const struct control_command *comma
 static void answer_help(struct client *c, const struct control_command *commands)
 {
 	struct buf b = {0};
+	struct json j = {.out = &b, .spaced = true};
 
-	buf_str(&b, "\"commands\": [");
+	json_list(&j, "commands");
 	for (const struct control_command *k = commands; k->name; k++)
-		buf_printf(&b, "\"%s\", ", k->name);
-	buf_str(&b, "\"help\"]");
+		json_text(&j, NULL, k->name);
+	json_text(&j, NULL, "help");
+	json_end(&j);
 	buf_add(&b, "", 1);
 	send_answer(c, b.error ? "" : b.p, b.error ? "out of memory" : NULL);
 	buf_fini(&b);

@@ -160,50 +160,49 @@ void summary_losses(struct session *s, struct builder *b)
 }
 
 /* What the BPF sampler did with ticks. */
-static void stats_bpf(struct session *s, const struct session_account *a, struct buf *b)
+static void stats_bpf(struct session *s, const struct session_account *a, struct json *j)
 {
 	struct bpf_sampler_stats stats;
 
 	if (!s->profiler.bpf)
 		return;
 	bpf_sampler_stats(s->profiler.bpf, &stats);
-	buf_printf(b,
-		   ", \"bpf\": {\"delivered\": %llu, \"table_bytes\": %llu, \"table_cap\": %llu, "
-		   "\"processes\": %u, \"unfollowed\": %u, \"verified\": %u, \"machine_code\": %u",
-		   (unsigned long long)a->stats.walked, (unsigned long long)stats.table_bytes,
-		   (unsigned long long)stats.table_cap, stats.chunks, stats.unfollowed,
-		   stats.instructions, stats.machine_code);
+	json_open(j, "bpf");
+	json_uint(j, "delivered", a->stats.walked);
+	json_uint(j, "table_bytes", stats.table_bytes);
+	json_uint(j, "table_cap", stats.table_cap);
+	json_uint(j, "processes", stats.chunks);
+	json_uint(j, "unfollowed", stats.unfollowed);
+	json_uint(j, "verified", stats.instructions);
+	json_uint(j, "machine_code", stats.machine_code);
 	for (uint32_t i = 0; i < TICK_RESULT_COUNT; i++)
-		buf_printf(b, ", \"%s\": %llu", tick_result_texts[i],
-			   (unsigned long long)stats.ticks[i]);
-	buf_str(b, "}");
+		json_uint(j, tick_result_texts[i], stats.ticks[i]);
+	json_end(j);
 }
 
 int summary_stats(struct session *s, struct buf *b)
 {
+	struct json j = {.out = b, .spaced = true};
 	struct session_account a;
-	struct buf truncated = {0}, lost = {0};
 
 	session_account(s, &a);
-	loss_account_json(&a.losses, LOSS_STACK, &truncated);
-	loss_account_json(&a.losses, LOSS_TICK, &lost);
-	buf_printf(b,
-		   "{\"event\": \"%s\", \"period_ns\": %llu, \"duration_ns\": %llu, "
-		   "\"samples_due\": %llu, "
-		   "\"samples\": %llu, \"complete\": %llu, \"truncated\": %.*s, \"lost\": %.*s, "
-		   "\"guessed\": %llu, \"count_ns\": %llu, "
-		   "\"weight_ns\": %llu, \"kernel\": %s, \"gaps\": %s, \"helped\": %llu",
-		   *s->o.event.name ? s->o.event.name : "cpu", (unsigned long long)a.period_ns,
-		   (unsigned long long)(s->end_ns - s->start_ns), (unsigned long long)a.losses.due,
-		   (unsigned long long)(a.losses.due - a.losses.lost),
-		   (unsigned long long)a.losses.complete, (int)truncated.len, truncated.p,
-		   (int)lost.len, lost.p, (unsigned long long)a.stats.guessed,
-		   (unsigned long long)a.counts.count_ns, (unsigned long long)a.stats.weight_ns,
-		   perf_stream_kernel(s->profiler.stream) ? "true" : "false",
-		   a.counts.gaps ? "true" : "false", (unsigned long long)a.stats.helped);
-	buf_fini(&truncated);
-	buf_fini(&lost);
-	stats_bpf(s, &a, b);
-	buf_str(b, "}\n");
+	json_open(&j, NULL);
+	json_text(&j, "event", *s->o.event.name ? s->o.event.name : "cpu");
+	json_uint(&j, "period_ns", a.period_ns);
+	json_uint(&j, "duration_ns", s->end_ns - s->start_ns);
+	json_uint(&j, "samples_due", a.losses.due);
+	json_uint(&j, "samples", a.losses.due - a.losses.lost);
+	json_uint(&j, "complete", a.losses.complete);
+	loss_account_json(&a.losses, LOSS_STACK, "truncated", &j);
+	loss_account_json(&a.losses, LOSS_TICK, "lost", &j);
+	json_uint(&j, "guessed", a.stats.guessed);
+	json_uint(&j, "count_ns", a.counts.count_ns);
+	json_uint(&j, "weight_ns", a.stats.weight_ns);
+	json_flag(&j, "kernel", perf_stream_kernel(s->profiler.stream));
+	json_flag(&j, "gaps", a.counts.gaps);
+	json_uint(&j, "helped", a.stats.helped);
+	stats_bpf(s, &a, &j);
+	json_end(&j);
+	buf_str(b, "\n");
 	return b->error;
 }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/str.h"
 #include "report/model.h"
 
@@ -58,34 +59,27 @@ bool render_label(const struct fusee_profile *p, const struct fusee_sample *s, s
 	return false;
 }
 
-static void put_member(const struct fusee_label *l, const char **comma, struct buf *out)
-{
-	buf_str(out, *comma);
-	render_json_string(out, l->key);
-	buf_str(out, ":");
-	if (l->str.p)
-		render_json_string(out, l->str);
-	else
-		buf_printf(out, "%" PRId64, l->num);
-	*comma = ",";
-}
-
 void render_labels_json(const struct fusee_profile *p, const struct fusee_sample *s,
 			struct buf *out)
 {
-	const char *comma = "";
+	struct json j = {.out = out};
 
-	buf_str(out, "{");
-	for (uint32_t i = 0; i < s->nlabels; i++)
-		put_member(FUSEE_AT(struct fusee_label, p->labels, s->first_label + i), &comma,
-			   out);
+	json_open(&j, NULL);
+	for (uint32_t i = 0; i < s->nlabels; i++) {
+		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->labels,
+						       s->first_label + i);
+
+		json_key(&j, l->key);
+		if (l->str.p)
+			json_str(&j, NULL, l->str);
+		else
+			json_int(&j, NULL, l->num);
+	}
 	if (s->pid)
-		put_member(&(struct fusee_label){.key = fusee_text("pid"), .num = s->pid}, &comma,
-			   out);
+		json_uint(&j, "pid", s->pid);
 	if (s->tid)
-		put_member(&(struct fusee_label){.key = fusee_text("tid"), .num = s->tid}, &comma,
-			   out);
-	buf_str(out, "}");
+		json_uint(&j, "tid", s->tid);
+	json_end(&j);
 }
 
 /* ---- the keys that there are ---- */

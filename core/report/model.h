@@ -148,6 +148,4 @@ bool render_matches(const regex_t *, struct fusee_str);
 int render_compile(regex_t *re, const char *prefix, const char *regex, struct buf *error);
 /* The columns that a text takes: its number of characters. */
 uint32_t render_columns(struct fusee_str);
-/* Appends "text" with quotes, escaped for JSON and for a <script> of a page. */
-void render_json_string(struct buf *, struct fusee_str);
 #endif

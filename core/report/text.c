@@ -232,11 +232,6 @@ void render_name(struct buf *out, struct fusee_str name, uint32_t width)
 	render_plain(out, (struct fusee_str){name.p + at, name.len - at});
 }
 
-void render_json_string(struct buf *out, struct fusee_str s)
-{
-	json_string(out, s.p, s.len);
-}
-
 int render_compile(regex_t *re, const char *prefix, const char *regex, struct buf *error)
 {
 	char why[128];

@@ -3,7 +3,7 @@
 // sources: core/net/control.c core/net/server.c core/net/listener.c core/net/loop.c
 // sources: core/base/buf.c core/base/clock.c core/base/utf8.c core/base/json.c core/base/guess.c
 // sources: core/base/metrics.c
-// libs: -lpthread
+// libs: -lpthread -ljson-c
 // clang-format on
 // What a client of the control socket may send: each line that comes back is an answer.
 #include <stdio.h>

@@ -49,7 +49,7 @@ static const char *explained(void)
 	CHECK(sink.relabel);
 	add(sink.relabel, "app", "shop");
 	add(sink.relabel, "team", "tests");
-	explain_relabel(&plan, labels, 1, &b);
+	explain_relabel(&plan, labels, 1, &(struct json){.out = &b, .spaced = true});
 	CHECK(!b.error && b.len < sizeof(text));
 	snprintf(text, sizeof(text), "%.*s", (int)b.len, b.p);
 	buf_fini(&b);
@@ -61,7 +61,7 @@ static const char *explained(void)
 TEST(a_busy_machine_does_not_make_it_late)
 {
 	monotonic_step = 1000000000;
-	CHECK_STR(explained(), ", \"relabel\": [{\"sink\": \"sink.x\", \"rules\": ["
+	CHECK_STR(explained(), "\"relabel\": [{\"sink\": \"sink.x\", \"rules\": ["
 			       "{\"rule\": \"f.lua:1, rule 1\", \"does\": \"app = shop\"}, "
 			       "{\"rule\": \"f.lua:1, rule 2\", \"does\": \"team = tests\"}]}]");
 }
@@ -69,7 +69,7 @@ TEST(a_busy_machine_does_not_make_it_late)
 TEST(what_takes_too_long_is_not_shown)
 {
 	cpu_step = 15000000;
-	CHECK_STR(explained(), ", \"relabel\": [{\"sink\": \"sink.x\", \"rules\": ["
+	CHECK_STR(explained(), "\"relabel\": [{\"sink\": \"sink.x\", \"rules\": ["
 			       "{\"rule\": \"f.lua:1, rule 1\", \"does\": \"app = shop\"}, "
 			       "{\"rule\": \"f.lua:1, rule 2\", \"does\": \"is not shown, nor are "
 			       "those behind it: that takes too long\"}]}]");

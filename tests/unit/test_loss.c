@@ -97,11 +97,11 @@ TEST(lists)
 	buf_add(&b, "", 1);
 	CHECK_STR(b.p, "1,234 too deep, 1 a plugin's \"own\"");
 	buf_reset(&b);
-	loss_account_json(&a, LOSS_STACK, &b);
+	loss_account_json(&a, LOSS_STACK, NULL, &(struct json){.out = &b, .spaced = true});
 	buf_add(&b, "", 1);
 	CHECK_STR(b.p, "{\"too deep\": 1234, \"a plugin's \\\"own\\\"\": 1}");
 	buf_reset(&b);
-	loss_account_json(&a, LOSS_TICK, &b);
+	loss_account_json(&a, LOSS_TICK, NULL, &(struct json){.out = &b, .spaced = true});
 	buf_add(&b, "", 1);
 	CHECK_STR(b.p, "{\"ring full\": 3, \"timer skipped\": 0, "
 		       "\"period not finished\": 0, \"kernel not allowed\": 0, \"throttled\": 0}");

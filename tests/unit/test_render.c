@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/json.h"
 #include "profile/builder.h"
 #include "report/model.h"
 #include "lib/profiles.h"
@@ -528,7 +529,7 @@ TEST(json_strings)
 {
 	struct buf out = {0};
 
-	render_json_string(&out, str("a\"b\\c\n</script>&\xff\xc3\xa9"));
+	json_str(&(struct json){.out = &out}, NULL, str("a\"b\\c\n</script>&\xff\xc3\xa9"));
 	CHECK_STR(text(&out),
 		  "\"a\\\"b\\\\c\\u000a\\u003c/script\\u003e\\u0026\xef\xbf\xbd\xc3\xa9\"");
 	buf_fini(&out);

@@ -11,7 +11,7 @@
  * answer. counted: adds to fusee_relabel_dropped_total. */
 void relabeling_decide(const struct plan *, const struct fusee_label *, uint32_t n,
 		       struct policy_answer *answer, bool counted);
-/* Appends a member ", "relabel": [{"sink": .., "dropped": .., "by": .., "labels": {..}}, ..]" about
+/* Appends a member "relabel": [{"sink": .., "dropped": .., "by": .., "labels": {..}}, ..] about
  * what the sinks' rules make of the labels; nothing if no sink has rules. */
-void relabeling_json(const struct plan *, const struct fusee_label *, uint32_t n, struct buf *);
+void relabeling_json(const struct plan *, const struct fusee_label *, uint32_t n, struct json *);
 #endif
