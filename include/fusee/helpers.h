@@ -137,6 +137,37 @@ static inline void fusee_text_copy(char *to, size_t size, struct fusee_str text)
 	to[n] = '\0';
 }
 
+/* The value of a hexadecimal digit, -1: it is none. */
+static inline int fusee_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Copies as much of the text as there is room for, terminated; two hexadecimal digits behind `mark`
+ * ("%", "\\x") become the byte that they name. The length. */
+static inline size_t fusee_unescape(char *to, size_t size, struct fusee_str from, const char *mark)
+{
+	size_t n = 0, before = strlen(mark);
+
+	for (uint64_t i = 0; i < from.len && n + 1 < size; i++) {
+		const char *digits = from.p + i + before;
+
+		if (from.len - i >= before + 2 && !memcmp(from.p + i, mark, before) &&
+		    fusee_hex_digit(digits[0]) >= 0 && fusee_hex_digit(digits[1]) >= 0) {
+			to[n++] = (char)(fusee_hex_digit(digits[0]) << 4 |
+					 fusee_hex_digit(digits[1]));
+			i += before + 1;
+		} else {
+			to[n++] = from.p[i];
+		}
+	}
+	to[n] = '\0';
+	return n;
+}
+
 /* The bytes of the UTF-8 character at p, of len bytes at least 1; 0: it is none (RFC 3629). *point:
  * its number. */
 static inline unsigned int fusee_character(const char *p, uint64_t len, uint32_t *point)

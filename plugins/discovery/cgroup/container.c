@@ -8,9 +8,9 @@
 #include "container.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include <fusee/helpers.h>
 
 #define ID_LEN 64
 #define BUILD_ID_LEN 25 /* of BuildKit's: a number of 128 bits with base 36 */
@@ -111,20 +111,7 @@ static bool found(struct container *c, const char *id, size_t len, const char *r
 /* systemd's escapes in unit names: "\x2d". */
 static bool found_escaped(struct container *c, const char *name, size_t len, const char *runtime)
 {
-	size_t to = 0;
-
-	for (size_t i = 0; i < len && to + 1 < sizeof(c->id); i++) {
-		if (len - i >= 4 && name[i] == '\\' && name[i + 1] == 'x' &&
-		    isxdigit((unsigned char)name[i + 2]) && isxdigit((unsigned char)name[i + 3])) {
-			char hex[3] = {name[i + 2], name[i + 3], '\0'};
-
-			c->id[to++] = (char)strtol(hex, NULL, 16);
-			i += 3;
-		} else {
-			c->id[to++] = name[i];
-		}
-	}
-	c->id[to] = '\0';
+	fusee_unescape(c->id, sizeof(c->id), (struct fusee_str){name, len}, "\\x");
 	c->runtime = runtime;
 	return *c->id; /* "\\x00" ends it */
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "resource.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,29 +12,6 @@
 #include "read.h"
 
 /* ---- the environment's list ---- */
-
-static int hex(char c)
-{
-	return isdigit((unsigned char)c)    ? c - '0'
-	       : isxdigit((unsigned char)c) ? (c | 32) - 'a' + 10
-					    : -1;
-}
-
-/* "%2C" and the like, to `to`, of cap bytes. A '%' without two digits stays. Returns the length. */
-static size_t decode(char *to, size_t cap, const char *from, size_t n)
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < n && len < cap; i++) {
-		if (from[i] == '%' && n - i > 2 && hex(from[i + 1]) >= 0 && hex(from[i + 2]) >= 0) {
-			to[len++] = (char)(hex(from[i + 1]) * 16 + hex(from[i + 2]));
-			i += 2;
-		} else {
-			to[len++] = from[i];
-		}
-	}
-	return len;
-}
 
 /* Without blanks around it. */
 static void strip(const char **p, size_t *n)
@@ -50,7 +26,7 @@ static void strip(const char **p, size_t *n)
 
 int resource_of_list(const char *list, const char *key, char *out, size_t cap)
 {
-	char value[1024];
+	char value[1025];
 
 	while (*list) {
 		const char *pair = list, *name = list, *equals;
@@ -67,7 +43,9 @@ int resource_of_list(const char *list, const char *key, char *out, size_t cap)
 		equals++;
 		len = n - (size_t)(equals - pair);
 		strip(&equals, &len);
-		text_clean(out, cap, value, decode(value, sizeof(value), equals, len));
+		text_clean(
+			out, cap, value,
+			fusee_unescape(value, sizeof(value), (struct fusee_str){equals, len}, "%"));
 		return *out ? 0 : -ENOENT;
 	}
 	return -ENOENT;

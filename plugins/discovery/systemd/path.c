@@ -76,29 +76,6 @@ static bool find_unit(const char **path, char slice[UNIT_NAME], struct component
 	return false;
 }
 
-static int hex(char c)
-{
-	const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
-/* systemd.unit(5), "STRING ESCAPING": "\x2d" is "-". */
-static void unescape(char *text)
-{
-	char *to = text;
-
-	for (const char *p = text; *p; p++) {
-		if (p[0] == '\\' && p[1] == 'x' && hex(p[2]) >= 0 && hex(p[3]) >= 0) {
-			*to++ = (char)(hex(p[2]) * 16 + hex(p[3]));
-			p += 3;
-		} else {
-			*to++ = *p;
-		}
-	}
-	*to = '\0';
-}
-
 /* "machine-NAME.scope" of systemd-machined, "systemd-nspawn@NAME.service" of systemd-nspawn. */
 static void find_machine(struct unit_path *u)
 {
@@ -113,9 +90,9 @@ static void find_machine(struct unit_path *u)
 		if (len <= start + end || strncmp(u->unit, forms[i].start, start) ||
 		    strcmp(u->unit + len - end, forms[i].end))
 			continue;
-		fusee_text_copy(u->machine, UNIT_NAME,
-				(struct fusee_str){u->unit + start, len - start - end});
-		unescape(u->machine);
+		/* systemd.unit(5), "STRING ESCAPING": "\x2d" is "-" */
+		fusee_unescape(u->machine, sizeof(u->machine),
+			       (struct fusee_str){u->unit + start, len - start - end}, "\\x");
 	}
 }
 

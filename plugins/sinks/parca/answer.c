@@ -47,29 +47,6 @@ static bool parse_code(struct fusee_str s, int *code)
 	return s.len;
 }
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* grpc-message is percent-encoded. */
-static void decode(struct fusee_str s, char to[TEXT])
-{
-	size_t n = 0;
-
-	for (uint64_t i = 0; i < s.len && n < TEXT - 1; i++) {
-		bool escaped = s.p[i] == '%' && s.len - i > 2 && hex(s.p[i + 1]) >= 0 &&
-			       hex(s.p[i + 2]) >= 0;
-
-		to[n++] = escaped ? (char)(hex(s.p[i + 1]) << 4 | hex(s.p[i + 2])) : s.p[i];
-		i += escaped ? 2 : 0;
-	}
-	to[n] = '\0';
-}
-
 /* The status of headers, or of lines like them. */
 static void read_lines(const struct fusee_http_answer *a, struct status *s)
 {
@@ -80,7 +57,7 @@ static void read_lines(const struct fusee_http_answer *a, struct status *s)
 		return;
 	}
 	if (fusee_http_header(a, "grpc-message", &value))
-		decode(value, s->message);
+		fusee_unescape(s->message, sizeof(s->message), value, "%");
 }
 
 /* The first frame of trailers, or of a message that is not compressed; trailers are behind

@@ -2,6 +2,7 @@
 #include "map.h"
 
 #include <fusee/bytes.h>
+#include <fusee/helpers.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,14 +97,6 @@ uint32_t map_pending(const struct map *m)
 
 /* ---- lines ---- */
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 32;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* A hexadecimal number of up to 64 bits, with or without 0x, and the spaces behind it. */
 static bool take_number(const char **p, const char *end, uint64_t *value)
 {
@@ -113,10 +106,10 @@ static bool take_number(const char **p, const char *end, uint64_t *value)
 	*value = 0;
 	if (end - at > 2 && at[0] == '0' && (at[1] | 32) == 'x')
 		at += 2;
-	for (; at < end && hex_digit(*at) >= 0; at++) {
+	for (; at < end && fusee_hex_digit(*at) >= 0; at++) {
 		if (*value >> 60)
 			return false;
-		*value = *value << 4 | (uint64_t)hex_digit(*at);
+		*value = *value << 4 | (uint64_t)fusee_hex_digit(*at);
 		digits++;
 	}
 	if (!digits || at == end || (*at != ' ' && *at != '\t'))
