@@ -2,6 +2,7 @@
 #include "rows.h"
 
 #include <errno.h>
+#include <fusee/bytes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,23 +109,11 @@ uint32_t table_pattern(struct table_build *build, const uint32_t words[DWARF_PAT
 
 /* ---- lists ---- */
 
-static int grow(void **p, size_t *cap, size_t size)
-{
-	size_t n = *cap ? *cap * 2 : 1024;
-	void *q = reallocarray(*p, n, size);
-
-	if (!q)
-		return -ENOMEM;
-	*p = q;
-	*cap = n;
-	return 0;
-}
-
 int rows_add_slow(struct rows *rows, uint64_t row)
 {
 	if (rows->n >= 4 * (size_t)TABLE_MAX_ROWS)
 		return -E2BIG;
-	if (rows->n == rows->cap && grow((void **)&rows->p, &rows->cap, sizeof(*rows->p)))
+	if (!fusee_grow(&rows->p, &rows->cap, rows->n + 1, sizeof(*rows->p)))
 		return -ENOMEM;
 	rows->p[rows->n++] = row;
 	return 0;
@@ -140,7 +129,7 @@ int functions_add(struct functions *ranges, const struct function_rows *range)
 {
 	if (ranges->n >= TABLE_MAX_ROWS)
 		return -E2BIG;
-	if (ranges->n == ranges->cap && grow((void **)&ranges->p, &ranges->cap, sizeof(*ranges->p)))
+	if (!fusee_grow(&ranges->p, &ranges->cap, ranges->n + 1, sizeof(*ranges->p)))
 		return -ENOMEM;
 	ranges->p[ranges->n++] = *range;
 	return 0;

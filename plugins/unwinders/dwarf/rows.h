@@ -24,7 +24,8 @@
 /* vaddr << 16 | rule, or for saves the pattern. {0} is an empty list. */
 struct rows {
 	uint64_t *p; /* owned */
-	size_t n, cap;
+	size_t n;
+	uint64_t cap;
 };
 
 #define ROW(vaddr, rule) ((uint64_t)(vaddr) << 16 | (rule))
@@ -39,7 +40,8 @@ struct function_rows {
 
 struct functions {
 	struct function_rows *p; /* owned */
-	size_t n, cap;
+	size_t n;
+	uint64_t cap;
 };
 
 /* Distinct specials, or patterns of saves with 0 in the words behind them. Beyond

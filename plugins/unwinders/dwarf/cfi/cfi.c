@@ -2,6 +2,7 @@
 #include "cfi.h"
 
 #include <errno.h>
+#include <fusee/bytes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,7 +79,8 @@ struct reader {
 	struct table_build *build;
 	const struct cfi_section *s;
 	struct cie *cies; /* sorted by at */
-	size_t n, cap, last;
+	size_t n, last;
+	uint64_t cap;
 	struct sheet sheet; /* not yet in order */
 	struct functions ranges, saves_ranges;
 	struct cfi_program program;
@@ -187,15 +189,8 @@ static int read_cie(struct reader *r, const struct entry *e)
 	struct cfi_program *p = &r->program;
 	struct cie *cie;
 
-	if (r->n == r->cap) {
-		size_t cap = r->cap ? 2 * r->cap : 64;
-		struct cie *cies = reallocarray(r->cies, cap, sizeof(*cies));
-
-		if (!cies)
-			return -ENOMEM;
-		r->cies = cies;
-		r->cap = cap;
-	}
+	if (!fusee_grow(&r->cies, &r->cap, r->n + 1, sizeof(*r->cies)))
+		return -ENOMEM;
 	if (r->n == MAX_CIES)
 		return -E2BIG;
 	cie = &r->cies[r->n++];

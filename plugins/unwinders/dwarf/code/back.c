@@ -2,6 +2,7 @@
 #include "back.h"
 
 #include <errno.h>
+#include <fusee/bytes.h>
 #include <stdlib.h>
 
 #include "calls.h"
@@ -32,7 +33,8 @@ struct back {
 	struct code_states *states;
 	uint32_t *bytes;
 	struct place *places;
-	size_t n, cap;
+	size_t n;
+	uint64_t cap;
 	struct code_labels labels;
 	struct code_entries suspects; /* calls of these may not come back */
 	int changed;
@@ -42,15 +44,8 @@ struct back {
 
 static int add_place(struct back *b, size_t at, const struct insn *in)
 {
-	if (b->n == b->cap) {
-		size_t cap = b->cap ? 2 * b->cap : 1024;
-		struct place *p = reallocarray(b->places, cap, sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		b->places = p;
-		b->cap = cap;
-	}
+	if (!fusee_grow(&b->places, &b->cap, b->n + 1, sizeof(*b->places)))
+		return -ENOMEM;
 	b->bytes[at] |= SWEPT | (uint32_t)b->n;
 	b->places[b->n++] = (struct place){
 		.at = (uint32_t)at,

@@ -2,6 +2,7 @@
 #include "code.h"
 
 #include <errno.h>
+#include <fusee/bytes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@ struct branch {
 
 struct branches {
 	struct branch *p;
-	size_t n, cap;
+	size_t n;
+	uint64_t cap;
 };
 
 /* What the paths of one function showed. */
@@ -53,7 +55,8 @@ struct tracer {
 	struct branches behind;  /* addresses behind calls that may not return */
 	struct branches met;     /* where paths came to what was not OWN then */
 	struct followed *seen;   /* instructions of this function */
-	size_t n_seen, cap_seen;
+	size_t n_seen;
+	uint64_t cap_seen;
 	struct code_switches switches;
 	struct code_states states;
 	size_t table_budget; /* entries of jump tables that this pass may follow */
@@ -76,32 +79,18 @@ static int in_text(const struct tracer *t, uint64_t vaddr, size_t *at)
 
 static void later(struct tracer *t, struct branches *to, size_t at, const struct code_state *s)
 {
-	if (to->n == to->cap) {
-		size_t cap = to->cap ? 2 * to->cap : 256;
-		struct branch *p = reallocarray(to->p, cap, sizeof(*p));
-
-		if (!p) {
-			t->err = -ENOMEM;
-			return;
-		}
-		to->p = p;
-		to->cap = cap;
+	if (!fusee_grow(&to->p, &to->cap, to->n + 1, sizeof(*to->p))) {
+		t->err = -ENOMEM;
+		return;
 	}
 	to->p[to->n++] = (struct branch){at, *s, t->again};
 }
 
 static void remember(struct tracer *t, size_t at, unsigned int len, const struct code_state *s)
 {
-	if (t->n_seen == t->cap_seen) {
-		size_t cap = t->cap_seen ? 2 * t->cap_seen : 1024;
-		struct followed *p = reallocarray(t->seen, cap, sizeof(*p));
-
-		if (!p) {
-			t->err = -ENOMEM;
-			return;
-		}
-		t->seen = p;
-		t->cap_seen = cap;
+	if (!fusee_grow(&t->seen, &t->cap_seen, t->n_seen + 1, sizeof(*t->seen))) {
+		t->err = -ENOMEM;
+		return;
 	}
 	t->again = !!(t->bytes[at] & OWN);
 	t->seen[t->n_seen++] = (struct followed){at, t->bytes[at], len};

@@ -16,7 +16,8 @@
 
 struct code_entries {
 	uint64_t *p; /* owned; addresses, in any order, also outside of the text */
-	size_t n, cap;
+	size_t n;
+	uint64_t cap;
 };
 
 int code_entries_add(struct code_entries *, uint64_t vaddr);

@@ -2,6 +2,7 @@
 #include "data.h"
 
 #include <errno.h>
+#include <fusee/bytes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,15 +12,8 @@ int code_data_add(struct code_data *d, uint64_t at, uint64_t to)
 {
 	if (d->n == MAX_RELOCS)
 		return 0;
-	if (d->n == d->cap) {
-		size_t cap = d->cap ? 2 * d->cap : 1024;
-		struct code_reloc *p = reallocarray(d->relocs, cap, sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		d->relocs = p;
-		d->cap = cap;
-	}
+	if (!fusee_grow(&d->relocs, &d->cap, d->n + 1, sizeof(*d->relocs)))
+		return -ENOMEM;
 	d->relocs[d->n++] = (struct code_reloc){at, to};
 	return 0;
 }

@@ -14,7 +14,8 @@ struct code_reloc {
 /* A zeroed struct is empty. */
 struct code_data {
 	struct code_reloc *relocs; /* owned; sorted by code_data_sort() */
-	size_t n, cap;
+	size_t n;
+	uint64_t cap;
 	struct code_bytes parts[CODE_DATA_PARTS]; /* borrowed */
 	size_t n_parts;
 };

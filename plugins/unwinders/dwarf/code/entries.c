@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fusee/bytes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,15 +12,8 @@ int code_entries_add(struct code_entries *e, uint64_t vaddr)
 {
 	if (e->n == MAX_ENTRIES)
 		return 0;
-	if (e->n == e->cap) {
-		size_t cap = e->cap ? 2 * e->cap : 256;
-		uint64_t *p = reallocarray(e->p, cap, sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		e->p = p;
-		e->cap = cap;
-	}
+	if (!fusee_grow(&e->p, &e->cap, e->n + 1, sizeof(*e->p)))
+		return -ENOMEM;
 	e->p[e->n++] = vaddr;
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "forward.h"
 
 #include <errno.h>
+#include <fusee/bytes.h>
 #include <stdlib.h>
 
 #include "../insn/insn.h"
@@ -27,7 +28,8 @@ struct forward {
 	struct node *nodes;
 	struct edge *edges; /* [0] is unused */
 	uint32_t *queue;    /* nodes whose `after` has changed, or that are to be decoded */
-	uint32_t n, cap, n_edges, edges_cap, n_queue, queue_cap;
+	uint32_t n, n_edges, n_queue;
+	uint64_t cap, edges_cap, queue_cap;
 	int err;
 };
 
@@ -185,28 +187,19 @@ static struct forward_proof join(struct forward_proof a, struct forward_proof b)
 
 /* ---- the paths ---- */
 
-/* Room for one more of an array whose elements have this size. NULL: no memory. */
-static void *grow(struct forward *f, void *p, uint32_t n, uint32_t *cap, size_t size)
+/* Room for one more of an array whose elements have this size. */
+static bool grow(struct forward *f, void *array, uint32_t n, uint64_t *cap, size_t size)
 {
-	uint32_t more = *cap ? 2 * *cap : 256;
-
-	if (n < *cap)
-		return p;
-	p = reallocarray(p, more, size);
-	if (!p)
-		f->err = -ENOMEM;
-	else
-		*cap = more;
-	return p;
+	if (fusee_grow(array, cap, n + 1ull, size))
+		return true;
+	f->err = -ENOMEM;
+	return false;
 }
 
 static void enqueue(struct forward *f, uint32_t node)
 {
-	uint32_t *p = grow(f, f->queue, f->n_queue, &f->queue_cap, sizeof(*p));
-
-	if (!p)
+	if (!grow(f, &f->queue, f->n_queue, &f->queue_cap, sizeof(*f->queue)))
 		return;
-	f->queue = p;
 	if (!f->nodes[node].queued)
 		f->queue[f->n_queue++] = node;
 	f->nodes[node].queued = 1;
@@ -234,7 +227,6 @@ static void contradict(struct forward *f, uint32_t node)
  * instruction, or the code ends. */
 static uint32_t node_at(struct forward *f, size_t at)
 {
-	struct node *p;
 	struct insn in;
 
 	if (f->number[at])
@@ -243,11 +235,9 @@ static uint32_t node_at(struct forward *f, size_t at)
 		f->err = -E2BIG;
 	if (f->err || insn_decode(f->code->bytes + at, f->code->len - at, &in))
 		return UINT32_MAX;
-	p = grow(f, f->nodes, f->n, &f->cap, sizeof(*p));
-	if (!p)
+	if (!grow(f, &f->nodes, f->n, &f->cap, sizeof(*f->nodes)))
 		return UINT32_MAX;
-	f->nodes = p;
-	p[f->n] = (struct node){
+	f->nodes[f->n] = (struct node){
 		.at = (uint32_t)at, .len = in.len, .effect = in.effect, .value = in.value};
 	f->number[at] = ++f->n;
 	enqueue(f, f->n - 1);
@@ -257,7 +247,6 @@ static uint32_t node_at(struct forward *f, size_t at)
 /* One path goes from a node to this place. */
 static void lead_to(struct forward *f, uint32_t from, int64_t to)
 {
-	struct edge *e;
 	uint32_t node;
 
 	if (to < 0 || (uint64_t)to >= f->code->len)
@@ -265,11 +254,9 @@ static void lead_to(struct forward *f, uint32_t from, int64_t to)
 	node = node_at(f, (size_t)to);
 	if (node == UINT32_MAX)
 		return;
-	e = grow(f, f->edges, f->n_edges, &f->edges_cap, sizeof(*e));
-	if (!e)
+	if (!grow(f, &f->edges, f->n_edges, &f->edges_cap, sizeof(*f->edges)))
 		return;
-	f->edges = e;
-	e[f->n_edges] = (struct edge){from, f->nodes[node].leads};
+	f->edges[f->n_edges] = (struct edge){from, f->nodes[node].leads};
 	f->nodes[node].leads = f->n_edges++;
 }
 
