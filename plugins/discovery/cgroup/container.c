@@ -15,12 +15,6 @@
 #define ID_LEN 64
 #define BUILD_ID_LEN 25 /* of BuildKit's: a number of 128 bits with base 36 */
 
-/* Of one component of the path. */
-struct word {
-	const char *p;
-	size_t len;
-};
-
 static bool is_id(const char *p, size_t len)
 {
 	if (len != ID_LEN)
@@ -31,7 +25,7 @@ static bool is_id(const char *p, size_t len)
 	return true;
 }
 
-static bool is_build_id(struct word w)
+static bool is_build_id(struct fusee_str w)
 {
 	for (size_t i = 0; i < w.len; i++)
 		if (!isdigit((unsigned char)w.p[i]) && !(w.p[i] >= 'a' && w.p[i] <= 'z'))
@@ -40,7 +34,7 @@ static bool is_build_id(struct word w)
 }
 
 /* Hexadecimal digits, and a dash behind 8, 12, 16 and 20 of them. */
-static bool is_uuid(struct word w)
+static bool is_uuid(struct fusee_str w)
 {
 	static const size_t dashes[] = {8, 13, 18, 23};
 
@@ -56,7 +50,7 @@ static bool is_uuid(struct word w)
 }
 
 /* Cloud Foundry truncates a UUID to 28 characters. */
-static bool is_garden_id(struct word w)
+static bool is_garden_id(struct fusee_str w)
 {
 	char uuid[36];
 
@@ -64,11 +58,11 @@ static bool is_garden_id(struct word w)
 		return is_uuid(w);
 	memset(uuid, '0', sizeof(uuid));
 	memcpy(uuid, w.p, w.len);
-	return is_uuid((struct word){uuid, sizeof(uuid)});
+	return is_uuid((struct fusee_str){uuid, sizeof(uuid)});
 }
 
 /* "TASK-NUMBER" of Fargate: 32 hexadecimal digits and a decimal number. */
-static bool is_fargate_id(struct word w)
+static bool is_fargate_id(struct fusee_str w)
 {
 	if (w.len < 34 || w.p[32] != '-')
 		return false;
@@ -79,23 +73,18 @@ static bool is_fargate_id(struct word w)
 	return true;
 }
 
-static bool begins(struct word w, const char *prefix)
+static bool begins(struct fusee_str w, const char *prefix)
 {
 	size_t n = strlen(prefix);
 
 	return w.len > n && !memcmp(w.p, prefix, n);
 }
 
-static bool ends(struct word w, const char *suffix)
+static bool ends(struct fusee_str w, const char *suffix)
 {
 	size_t n = strlen(suffix);
 
 	return w.len > n && !memcmp(w.p + w.len - n, suffix, n);
-}
-
-static bool is(struct word w, const char *text)
-{
-	return w.len == strlen(text) && !memcmp(w.p, text, w.len);
 }
 
 static bool found(struct container *c, const char *id, size_t len, const char *runtime)
@@ -117,7 +106,7 @@ static bool found_escaped(struct container *c, const char *name, size_t len, con
 }
 
 /* "docker-ID.scope" and its like; also without ".scope" (cgroupfs). */
-static bool by_prefix(struct container *c, struct word w)
+static bool by_prefix(struct container *c, struct fusee_str w)
 {
 	static const struct {
 		const char *prefix, *runtime;
@@ -141,35 +130,35 @@ static bool by_prefix(struct container *c, struct word w)
 
 /* "system.slice:docker:ID": runc's systemd form without a systemd manager. dockerd's own BuildKit
  * has it too, with IDs of its own. */
-static bool by_colons(struct container *c, struct word w)
+static bool by_colons(struct container *c, struct fusee_str w)
 {
 	const char *last = memrchr(w.p, ':', w.len), *before;
-	struct word id;
+	struct fusee_str id;
 
 	if (!last)
 		return false;
-	id = (struct word){last + 1, (size_t)(w.p + w.len - last - 1)};
+	id = (struct fusee_str){last + 1, (size_t)(w.p + w.len - last - 1)};
 	before = memrchr(w.p, ':', (size_t)(last - w.p));
 	before = before ? before + 1 : w.p;
 	w.len = (size_t)(last - before);
 	w.p = before;
-	if (is_build_id(id) && is(w, "docker"))
+	if (is_build_id(id) && fusee_text_is(w, "docker"))
 		return found(c, id.p, id.len, "buildkit");
 	return is_id(id.p, id.len) && found(c, id.p, id.len,
-					    is(w, "docker")           ? "docker"
-					    : is(w, "cri-containerd") ? "containerd"
-					    : is(w, "crio")           ? "cri-o"
-					    : is(w, "libpod")         ? "podman"
-								      : "");
+					    fusee_text_is(w, "docker")           ? "docker"
+					    : fusee_text_is(w, "cri-containerd") ? "containerd"
+					    : fusee_text_is(w, "crio")           ? "cri-o"
+					    : fusee_text_is(w, "libpod")         ? "podman"
+										 : "");
 }
 
 /* IDs of other forms are known by what stands above them, or above that: "/ecs/TASK/ID",
  * "/garden/good/ID". */
-static bool by_place(struct container *c, const struct word *words, int at)
+static bool by_place(struct container *c, const struct fusee_str *words, int at)
 {
 	static const struct {
 		const char *parent, *runtime;
-		bool (*is_id)(struct word);
+		bool (*is_id)(struct fusee_str);
 	} forms[] = {
 		{"buildkit", "buildkit", is_build_id},
 		{"mesos", "mesos", is_uuid},
@@ -178,8 +167,8 @@ static bool by_place(struct container *c, const struct word *words, int at)
 	};
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		bool below = (at > 0 && is(words[at - 1], forms[i].parent)) ||
-			     (at > 1 && is(words[at - 2], forms[i].parent));
+		bool below = (at > 0 && fusee_text_is(words[at - 1], forms[i].parent)) ||
+			     (at > 1 && fusee_text_is(words[at - 2], forms[i].parent));
 
 		if (below && forms[i].is_id(words[at]))
 			return found(c, words[at].p, words[at].len, forms[i].runtime);
@@ -188,23 +177,23 @@ static bool by_place(struct container *c, const struct word *words, int at)
 }
 
 /* A plain id says its runtime by what stands above it. */
-static bool by_parents(struct container *c, const struct word *words, int at)
+static bool by_parents(struct container *c, const struct fusee_str *words, int at)
 {
 	const char *runtime = "";
 
 	if (!is_id(words[at].p, words[at].len))
 		return false;
 	for (int i = at - 1; i >= 0 && !*runtime; i--) {
-		if (is(words[i], "docker") || is(words[i], "ecs") || is(words[i], "actions_job") ||
-		    is(words[i], "azpl_job"))
+		if (fusee_text_is(words[i], "docker") || fusee_text_is(words[i], "ecs") ||
+		    fusee_text_is(words[i], "actions_job") || fusee_text_is(words[i], "azpl_job"))
 			runtime = "docker";
-		else if (is(words[i], "k8s.io") || is(words[i], "containerd"))
+		else if (fusee_text_is(words[i], "k8s.io") || fusee_text_is(words[i], "containerd"))
 			runtime = "containerd";
 		else if (begins(words[i], "libpod"))
 			runtime = "podman";
-		else if (is(words[i], "buildkit"))
+		else if (fusee_text_is(words[i], "buildkit"))
 			runtime = "buildkit";
-		else if (is(words[i], "kata_overhead"))
+		else if (fusee_text_is(words[i], "kata_overhead"))
 			runtime = "kata";
 		else if (is_id(words[i].p, words[i].len))
 			break; /* a part of that container */
@@ -213,16 +202,16 @@ static bool by_parents(struct container *c, const struct word *words, int at)
 }
 
 /* Machines have names. systemd-nspawn itself, in "supervisor", is not in the machine. */
-static bool by_name(struct container *c, const struct word *words, int at)
+static bool by_name(struct container *c, const struct fusee_str *words, int at)
 {
-	struct word w = words[at];
+	struct fusee_str w = words[at];
 
-	if (is(words[at + 1], "supervisor"))
+	if (fusee_text_is(words[at + 1], "supervisor"))
 		return false;
 	if (begins(w, "systemd-nspawn@") && ends(w, ".service"))
 		return found_escaped(c, w.p + 15, w.len - 15 - 8, "systemd-nspawn");
 	if (begins(w, "machine-") && ends(w, ".scope")) {
-		struct word name = {w.p + 8, w.len - 8 - 6};
+		struct fusee_str name = {w.p + 8, w.len - 8 - 6};
 
 		return found_escaped(c, name.p, name.len,
 				     begins(name, "qemu\\x2d")  ? "libvirt-qemu"
@@ -231,7 +220,8 @@ static bool by_name(struct container *c, const struct word *words, int at)
 	}
 	if (begins(w, "lxc.payload."))
 		return found(c, w.p + 12, w.len - 12, "lxc");
-	if (at && (is(words[at - 1], "lxc") || is(words[at - 1], "lxc.payload")))
+	if (at &&
+	    (fusee_text_is(words[at - 1], "lxc") || fusee_text_is(words[at - 1], "lxc.payload")))
 		return found(c, w.p, w.len, "lxc");
 	return false;
 }
@@ -240,14 +230,14 @@ static bool by_name(struct container *c, const struct word *words, int at)
 
 bool container_of(const char *path, struct container *c)
 {
-	struct word words[MAX_WORDS + 1] = {0}; /* one more that is empty */
+	struct fusee_str words[MAX_WORDS + 1] = {0}; /* one more that is empty */
 	int n = 0;
 
 	while (*path && n < MAX_WORDS) {
 		size_t len = strcspn(path, "/");
 
 		if (len)
-			words[n++] = (struct word){path, len};
+			words[n++] = (struct fusee_str){path, len};
 		path += len + (path[len] == '/');
 	}
 	for (int i = n - 1; i >= 0; i--)
@@ -276,7 +266,7 @@ static bool is_uid(const char *p, size_t len, bool slice)
 }
 
 /* "podUID" of the driver cgroupfs, "kubepods-burstable-podUID.slice" of systemd. */
-static bool uid_of_word(struct word w, char uid[POD_UID])
+static bool uid_of_word(struct fusee_str w, char uid[POD_UID])
 {
 	static const char pod[] = "pod";
 	const char *colon = memchr(w.p, ':', w.len), *at = w.p; /* "SLICE:cri-containerd:ID" */
@@ -309,7 +299,7 @@ bool container_pod_uid(const char *path, char uid[POD_UID])
 	while (*path) {
 		size_t len = strcspn(path, "/");
 
-		found_uid |= uid_of_word((struct word){path, len}, uid);
+		found_uid |= uid_of_word((struct fusee_str){path, len}, uid);
 		path += len + (path[len] == '/');
 	}
 	return found_uid;

@@ -52,19 +52,9 @@ static bool grow_slots(struct table *t)
 
 static bool has_room(struct table *t)
 {
-	uint32_t cap = t->cap ? 2 * t->cap : SLOTS;
-	struct table_element *more;
-
 	if (t->n >= INT32_MAX || (t->n + 1 >= t->nslots / 2 && !grow_slots(t)))
 		return false;
-	if (t->n < t->cap)
-		return true;
-	more = realloc(t->elements, cap * sizeof(*more));
-	if (!more)
-		return false;
-	t->elements = more;
-	t->cap = cap;
-	return true;
+	return fusee_grow(&t->elements, &t->cap, t->n + 1ull, sizeof(*t->elements));
 }
 
 uint32_t table_add(struct table *t, const void *p, size_t len, int *error)

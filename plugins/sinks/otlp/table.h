@@ -13,7 +13,8 @@
 
 struct table {
 	struct table_element *elements;
-	uint32_t n, cap;
+	uint32_t n;
+	uint64_t cap;
 	uint32_t *slots;           /* hash table: number + 1; 0: free */
 	uint32_t nslots;           /* a power of two */
 	uint32_t field;            /* of each element */

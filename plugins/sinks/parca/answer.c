@@ -14,21 +14,6 @@
 
 #define TEXT 2048 /* bytes of a message that are looked at */
 
-/* Codes of google.rpc.Code. */
-enum code {
-	CODE_OK = 0,
-	CODE_CANCELLED = 1,
-	CODE_DEADLINE_EXCEEDED = 4,
-	CODE_NOT_FOUND = 5,
-	CODE_PERMISSION_DENIED = 7,
-	CODE_RESOURCE_EXHAUSTED = 8,
-	CODE_ABORTED = 10,
-	CODE_UNIMPLEMENTED = 12,
-	CODE_UNAVAILABLE = 14,
-	CODE_UNAUTHENTICATED = 16,
-	CODE_LAST = 16,
-};
-
 struct status {
 	int code; /* -1: the answer has none */
 	char message[TEXT];

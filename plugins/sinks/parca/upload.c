@@ -22,15 +22,6 @@
  * then; the next file then waits for what the rate takes. */
 #define STREAM_SECONDS 4u
 
-enum code {
-	CODE_UNKNOWN = 2,
-	CODE_INTERNAL = 13,
-	CODE_ALREADY_EXISTS = 6,
-	CODE_DENIED = 7,
-	CODE_NOT_NOW = 9,
-	CODE_NO_TOKEN = 16
-};
-
 static const struct fusee_label web = {.key = FUSEE_TEXT("X-Grpc-Web"), .str = FUSEE_TEXT("1")};
 static const struct fusee_label trailers = {.key = FUSEE_TEXT("TE"), .str = FUSEE_TEXT("trailers")};
 
@@ -155,8 +146,8 @@ static enum upload_result judge(struct upload *u, const struct fusee_http_answer
 		return UPLOAD_DONE;
 	if (code == CODE_ALREADY_EXISTS)
 		return UPLOAD_KNOWN;
-	if (code == CODE_NOT_NOW || code == CODE_DENIED || code == CODE_NO_TOKEN ||
-	    a->status == 401 || a->status == 403)
+	if (code == CODE_FAILED_PRECONDITION || code == CODE_PERMISSION_DENIED ||
+	    code == CODE_UNAUTHENTICATED || a->status == 401 || a->status == 403)
 		return UPLOAD_BUSY;
 	/* of its storage, or of a debuginfod server that it asks */
 	if (code == CODE_UNKNOWN || code == CODE_INTERNAL)

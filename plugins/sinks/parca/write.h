@@ -17,6 +17,25 @@ enum write_protocol { WRITE_GRPC_WEB, WRITE_JSON };
 int write_encode(enum write_protocol, const char *name, struct fusee_table labels,
 		 struct fusee_str pprof, struct fusee_bytes *to);
 
+/* Codes of google.rpc.Code. */
+enum write_code {
+	CODE_OK = 0,
+	CODE_CANCELLED = 1,
+	CODE_UNKNOWN = 2,
+	CODE_DEADLINE_EXCEEDED = 4,
+	CODE_NOT_FOUND = 5,
+	CODE_ALREADY_EXISTS = 6,
+	CODE_PERMISSION_DENIED = 7,
+	CODE_RESOURCE_EXHAUSTED = 8,
+	CODE_FAILED_PRECONDITION = 9,
+	CODE_ABORTED = 10,
+	CODE_UNIMPLEMENTED = 12,
+	CODE_INTERNAL = 13,
+	CODE_UNAVAILABLE = 14,
+	CODE_UNAUTHENTICATED = 16,
+	CODE_LAST = 16,
+};
+
 /* Of gRPC-web and gRPC: the status, -1: the answer has none. */
 int write_code(const struct fusee_http_answer *);
 /* Of gRPC-web: the first message of the answer. false: it has none. */
