@@ -134,6 +134,14 @@ struct task_record {
 	__s64 syscall;       /* its number; negative: it entered the kernel otherwise */
 };
 
+/* .. and of a thread's return addresses that uretprobes have replaced. */
+struct task_returns {
+	__u64 page; /* as of struct record_returns, as are the next */
+	__u32 n, pad;
+	struct walk_return at[WALK_RETURNS];
+};
+
+#define TASK_RETURNS_HEAD __builtin_offsetof(struct task_returns, at)
 #define RECORD_STACK_HEAD __builtin_offsetof(struct record_stack, words)
 #define RECORD_COPY_HEAD __builtin_offsetof(struct record_copy, stack)
 #define RECORD_RETURNS_HEAD __builtin_offsetof(struct record_returns, at)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Writes the user registers of the threads of a process, which the kernel saved when they entered
- * it: core/bpf/task_registers.c. */
+ * it, and what uretprobes have replaced in the stack of one of them: core/bpf/task_registers.c. */
 #include <fusee/unwinder.bpf.h>
 
 #include "begin.h"
 #include "kernel.h"
 #include "records.h"
+#include "returns.h"
 
 struct seq_file;
 
@@ -93,6 +94,46 @@ int task_registers_write(struct bpf_iter__task *c)
 		return 0;
 	if (!describe(task, r))
 		bpf_seq_write(seq, r, sizeof(*r));
+	return 0;
+}
+
+/* The thread. */
+struct {
+	__uint(type, 2 /* ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} task_returns_of SEC(".maps");
+
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct task_returns);
+} task_returns_record SEC(".maps");
+
+SEC("iter/task")
+int task_returns_write(struct bpf_iter__task *c)
+{
+	struct seq_file *seq = c->meta->seq;
+	struct task_struct *task = c->task;
+	__u32 zero = 0, *of = fusee_bpf_map_lookup_elem(&task_returns_of, &zero), n;
+	struct task_returns *r = fusee_bpf_map_lookup_elem(&task_returns_record, &zero);
+	struct uprobe_task *uprobes;
+	int tid;
+
+	if (!task || !of || !r || kernel_read(&tid, &task->pid) || (__u32)tid != *of)
+		return 0;
+	uprobes = uprobes_of(task);
+	if (!uprobes)
+		return 0;
+	r->page = uprobe_page(task);
+	n = copy_returns(uprobes, r->at);
+	r->n = n;
+	r->pad = 0;
+	__asm__ volatile("" : "+r"(n)); /* as in send_returns() */
+	if (n && n <= WALK_RETURNS)
+		bpf_seq_write(seq, r, TASK_RETURNS_HEAD + n * sizeof(struct walk_return));
 	return 0;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * User registers of the threads of a process that are off their CPUs, as the kernel saved them:
- * nothing is stopped. It needs CAP_BPF and CAP_PERFMON. For one thread.
+ * nothing is stopped. And what uretprobes have replaced in their stacks. It needs CAP_BPF and
+ * CAP_PERFMON. For one thread.
  */
 #ifndef BPF_READ_TASK_REGISTERS_H
 #define BPF_READ_TASK_REGISTERS_H
@@ -21,4 +22,7 @@ void task_registers_close(struct task_registers *); /* NULL is fine */
 /* Calls each() for each thread that is off its CPU. 0 or -errno. */
 int task_registers_read(struct task_registers *,
 			void (*each)(void *arg, const struct task_record *), void *arg);
+/* Reads the return addresses that uretprobes have replaced of a thread of the process, which does
+ * not run. n 0: none. 0 or -errno. */
+int task_registers_returns(struct task_registers *, pid_t tid, struct task_returns *);
 #endif

@@ -10,31 +10,28 @@
 #define SHARE 4u          /* .. or this many times the time that reading them takes */
 
 struct saved_registers {
-	struct task_registers *source;
+	struct task_registers *source; /* borrowed */
 	pid_t pid;
 	struct task_record *records;
 	uint32_t n, cap;
 	uint64_t until_ns; /* the records are fresh */
 };
 
-struct saved_registers *saved_registers_new(pid_t pid)
+struct saved_registers *saved_registers_new(struct task_registers *source, pid_t pid)
 {
 	struct saved_registers *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
+	s->source = source;
 	s->pid = pid;
-	if (!task_registers_open(&s->source, pid))
-		return s;
-	free(s);
-	return NULL;
+	return s;
 }
 
 void saved_registers_free(struct saved_registers *s)
 {
 	if (!s)
 		return;
-	task_registers_close(s->source);
 	free(s->records);
 	free(s);
 }

@@ -30,7 +30,10 @@ struct taking {
 	struct profiler *profiler;
 	const struct dump_options *o;
 	struct thread_memory *memory;
+	struct task_registers *source; /* NULL: not needed yet, or the kernel does not permit it */
+	bool refused, probed;
 	struct saved_registers *saved; /* NULL: threads are stopped */
+	struct task_returns returns;   /* of the sample at hand */
 	bool copy; /* no language: a thread goes on as soon as its stack is copied */
 	int r;
 };
@@ -53,6 +56,13 @@ static void wait_for_worker(const struct taking *k)
 	beat(k);
 }
 
+static struct task_registers *source_of(struct taking *k)
+{
+	if (!k->source && !k->refused)
+		k->refused = task_registers_open(&k->source, k->o->pid) != 0;
+	return k->source;
+}
+
 /* ---- one thread ---- */
 
 /* The thread is stopped: makes a sample of it. */
@@ -72,6 +82,13 @@ static struct sample sample_of(pid_t pid, const struct stopped_thread *t,
 
 	memcpy(s.regs, t->regs, sizeof(s.regs));
 	return s;
+}
+
+/* The thread does not run: adds what uretprobes have replaced in its stack. */
+static void add_returns(struct taking *k, struct sample *s)
+{
+	if (k->probed && !task_registers_returns(k->source, s->tid, &k->returns))
+		s->returns = (struct sample_returns){k->returns.page, k->returns.at, k->returns.n};
 }
 
 /* What the thread waited for is what it was stopped in, unless it ran in between. */
@@ -130,6 +147,7 @@ static int take_once(struct taking *k, struct dumped_thread *d, struct attempt *
 		return r;
 	thread_memory_begin(k->memory, k->o->pid, t.regs[7]);
 	a->s = sample_of(k->o->pid, &t, &k->memory->reader);
+	add_returns(k, &a->s);
 	if (sp != t.regs[7] || pc != t.regs[16])
 		drop_steps(&a->steps);
 	if (a->copy) {
@@ -146,6 +164,9 @@ static void prepare(struct taking *k)
 {
 	wait_for_worker(k);
 	k->copy = !pipeline_offer(k->profiler->pipeline, k->o->pid);
+	/* The first reading takes long: no thread is stopped yet. */
+	k->probed = pipeline_has_uprobes(k->profiler->pipeline, k->o->pid) && source_of(k) &&
+		    !task_registers_returns(k->source, k->o->pid, &k->returns);
 }
 
 static bool may_try_again(struct taking *k, struct attempt *a, int r, bool *scanned)
@@ -207,6 +228,7 @@ static bool take_unstopped(struct taking *k, struct dumped_thread *d)
 	memcpy(t.regs, before.regs, sizeof(t.regs));
 	thread_memory_begin(k->memory, k->o->pid, t.regs[7]);
 	s = sample_of(k->o->pid, &t, &k->memory->reader);
+	add_returns(k, &s);
 	for (int i = 1; i <= MAX_STOPS && r == -EAGAIN; i++) {
 		r = pipeline_walk_stopped(k->profiler->pipeline, &s, i < MAX_STOPS, &steps);
 		if (r == -EAGAIN)
@@ -302,11 +324,13 @@ static int take_process(struct taking *k, bool kernel)
 	k->memory = thread_memory_new();
 	if (!k->memory)
 		return -ENOMEM;
-	k->saved = k->o->stop || kernel ? NULL : saved_registers_new(k->o->pid);
+	if (!k->o->stop && !kernel && source_of(k))
+		k->saved = saved_registers_new(k->source, k->o->pid);
 	r = -pthread_create(&thread, NULL, take_all, k);
 	if (!r)
 		r = -pthread_join(thread, NULL);
 	saved_registers_free(k->saved);
+	task_registers_close(k->source);
 	thread_memory_free(k->memory);
 	return r ? r : k->r;
 }

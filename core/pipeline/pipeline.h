@@ -135,6 +135,8 @@ struct pipeline_sweep {
 int pipeline_scan_anew(struct pipeline *, pid_t pid);
 /* Could a file of the process not be opened in time when it was scanned? A later scan may. */
 bool pipeline_lacks_files(const struct pipeline *, pid_t pid);
+/* Does the process have a page for uprobes, so that return addresses may be replaced? */
+bool pipeline_has_uprobes(const struct pipeline *, pid_t pid);
 /* Lets the unwinders see all libraries and all executable memory without a file of a process that
  * was scanned, so that no walk waits for them. true: language unwinders step some of its code. */
 bool pipeline_offer(struct pipeline *, pid_t pid);

@@ -27,6 +27,16 @@ bool pipeline_lacks_files(const struct pipeline *p, pid_t pid)
 	return proc && followed_of(proc)->retry_ns;
 }
 
+bool pipeline_has_uprobes(const struct pipeline *p, pid_t pid)
+{
+	const struct process *proc = process_find(p->processes, pid);
+
+	for (uint32_t i = 0; proc && i < proc->n; i++)
+		if (proc->mappings[i].uprobes)
+			return true;
+	return false;
+}
+
 static void note_step(void *arg, const struct claim *c)
 {
 	(void)c;

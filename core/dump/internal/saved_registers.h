@@ -13,8 +13,8 @@
 
 struct saved_registers;
 
-/* NULL: the kernel does not permit it, or there is no memory. */
-struct saved_registers *saved_registers_new(pid_t pid);
+/* source: borrowed. NULL: no memory. */
+struct saved_registers *saved_registers_new(struct task_registers *source, pid_t pid);
 void saved_registers_free(struct saved_registers *); /* NULL is fine */
 /* The registers of the thread as of some milliseconds ago at most. NULL: it ran then. Valid until
  * the next call. */

@@ -12,17 +12,19 @@ SOURCE = "/sys/bus/event_source/devices/uprobe/"
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def functions(path, prefix):
-    """{name: file offset} of the functions of a program whose names begin with that."""
+def functions(path, names):
+    """{name: file offset} of the functions of a program whose names begin with one of these."""
     segments = []
     for line in subprocess.check_output(["readelf", "-lW", path], text=True).splitlines():
         word = line.split()
         if word[:1] == ["LOAD"]:
             segments.append([int(n, 16) for n in (word[1], word[2], word[4])])
     found = {}
-    for line in subprocess.check_output(["nm", path], text=True).splitlines():
+    symbols = [subprocess.run(["nm", *how, path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+               for how in ((), ("-D",))]
+    for line in "".join(symbols).splitlines():
         word = line.split()
-        if len(word) == 3 and word[1] in "tT" and word[2].startswith(prefix):
+        if len(word) == 3 and word[1] in "tT" and word[2].startswith(names):
             at = int(word[0], 16)
             found[word[2]] = next(at - address + offset for offset, address, size in segments
                                   if address <= at < address + size)
@@ -45,11 +47,12 @@ def attach(path, offset):
 
 
 @contextlib.contextmanager
-def probed(path, prefix="probed"):
-    """All functions of the program whose names begin so return through a uretprobe, in the block. -> their names"""
+def probed(path, names="probed"):
+    """All functions of the program whose names begin so return through a uretprobe, in the block. names: or a tuple of
+    them. -> their names"""
     held = []
     try:
-        at = functions(path, prefix)
+        at = functions(path, names)
         for offset in at.values():
             held.append(attach(path, offset))
         yield sorted(at)
