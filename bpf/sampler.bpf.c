@@ -126,15 +126,16 @@ FUSEE_FN int send_deferred(struct sampler_context *c, struct scratch *s)
 FUSEE_FN void send_returns(struct sampler_context *c, struct scratch *s)
 {
 	__u64 cs = c->regs.cs;
-	__u32 n;
+	__u32 n, size;
 
 	__asm__ volatile("" : "+r"(cs));
 	n = sampler_returns(!(cs & 3));
-	__asm__ volatile(
-		""
-		: "+r"(n)); /* else its bound is checked where the verifier does not see it */
-	if (n && n <= WALK_RETURNS)
-		output(c, s, RECORD_RETURNS, RECORD_RETURNS_HEAD + n * sizeof(struct walk_return));
+	if (!n)
+		return;
+	size = RECORD_RETURNS_HEAD + n * sizeof(struct walk_return);
+	__asm__ volatile("" : "+r"(size)); /* it is the size whose bound the verifier must see */
+	if (size <= sizeof(struct record_returns))
+		output(c, s, RECORD_RETURNS, size);
 }
 
 /* The stack was not unwound. Sends a copy of it, or the tick without a stack, or lets the event

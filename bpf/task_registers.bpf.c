@@ -131,9 +131,12 @@ int task_returns_write(struct bpf_iter__task *c)
 	n = copy_returns(uprobes, r->at);
 	r->n = n;
 	r->pad = 0;
+	if (!n)
+		return 0;
+	n = TASK_RETURNS_HEAD + n * sizeof(struct walk_return);
 	__asm__ volatile("" : "+r"(n)); /* as in send_returns() */
-	if (n && n <= WALK_RETURNS)
-		bpf_seq_write(seq, r, TASK_RETURNS_HEAD + n * sizeof(struct walk_return));
+	if (n <= sizeof(*r))
+		bpf_seq_write(seq, r, n);
 	return 0;
 }
 
