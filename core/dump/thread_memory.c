@@ -39,7 +39,7 @@ static bool fetch(struct thread_memory *m, uint64_t number, uint32_t n)
 		from[i] = (struct iovec){(void *)(uintptr_t)at, PAGE};
 		page_of(m, number + i)->number = 0;
 	}
-	got = process_vm_readv(m->pid, to, n, from, n, 0);
+	got = process_vm_readv(m->tid, to, n, from, n, 0);
 	for (uint32_t i = 0; i < n && got >= (ssize_t)((i + 1) * PAGE); i++)
 		page_of(m, number + i)->number = number + i + 1;
 	return got >= (ssize_t)PAGE;
@@ -109,10 +109,10 @@ void thread_memory_free(struct thread_memory *m)
 	free(m);
 }
 
-void thread_memory_begin(struct thread_memory *m, pid_t pid, uint64_t sp)
+void thread_memory_begin(struct thread_memory *m, pid_t tid, uint64_t sp)
 {
 	m->reader = (struct sample_memory){read_memory, m};
-	m->pid = pid;
+	m->tid = tid;
 	m->sp = sp;
 	m->copied = m->missed = false;
 	for (uint32_t i = 0; i < PAGES; i++)

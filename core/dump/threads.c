@@ -145,7 +145,7 @@ static int take_once(struct taking *k, struct dumped_thread *d, struct attempt *
 	r = stopped_thread_begin(&t, d->state.tid, clock_now() + limit);
 	if (r)
 		return r;
-	thread_memory_begin(k->memory, k->o->pid, t.regs[7]);
+	thread_memory_begin(k->memory, t.tid, t.regs[7]);
 	a->s = sample_of(k->o->pid, &t, &k->memory->reader);
 	add_returns(k, &a->s);
 	if (sp != t.regs[7] || pc != t.regs[16])
@@ -226,7 +226,7 @@ static bool take_unstopped(struct taking *k, struct dumped_thread *d)
 				    .in_syscall = before.syscall >= 0,
 				    .is_32_bit = before.is_32_bit};
 	memcpy(t.regs, before.regs, sizeof(t.regs));
-	thread_memory_begin(k->memory, k->o->pid, t.regs[7]);
+	thread_memory_begin(k->memory, t.tid, t.regs[7]);
 	s = sample_of(k->o->pid, &t, &k->memory->reader);
 	add_returns(k, &s);
 	for (int i = 1; i <= MAX_STOPS && r == -EAGAIN; i++) {

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,15 +212,12 @@ static void report_process(struct scan *k, pid_t pid, uint64_t ticks, const char
 static int scan_process(void *arg, pid_t pid)
 {
 	struct scan *k = arg;
-	char path[64], exe[sizeof(((struct known_process *)NULL)->exe)] = "";
+	char exe[sizeof(((struct known_process *)NULL)->exe)];
 	uint64_t ticks;
-	ssize_t n;
 
 	if (procfs_start_ticks(pid, &ticks))
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	n = readlink(path, exe, sizeof(exe) - 1);
-	exe[n > 0 ? n : 0] = '\0';
+	procfs_exe(pid, exe, sizeof(exe));
 	report_process(k, pid, ticks, exe);
 	return 0;
 }
@@ -283,6 +281,17 @@ static const char *comm_of(const struct perf_event_header *h)
 	return h->size > sizeof(*h) + 8 && memchr(comm, 0, h->size - sizeof(*h) - 8) ? comm : NULL;
 }
 
+/* Has the process ended with this thread? Its first may leave it to others; of these only the last
+ * lets go of the pid. */
+static bool is_end(const struct task *t)
+{
+	pid_t pid = (pid_t)t->pid;
+
+	if (t->pid == t->tid)
+		return procfs_living_thread(pid) == pid;
+	return kill(pid, 0) && errno == ESRCH;
+}
+
 static void report_record(struct process_events *e, const struct perf_event_header *h)
 {
 	uint64_t time = event_time(h);
@@ -299,7 +308,7 @@ static void report_record(struct process_events *e, const struct perf_event_head
 	process = is_pid(t.pid) && t.pid == t.tid;
 	if (h->type == PERF_RECORD_FORK && process && t.pid != t.ppid)
 		e->on.forked(e->on.arg, (pid_t)t.pid, is_pid(t.ppid) ? (pid_t)t.ppid : 0, time);
-	else if (h->type == PERF_RECORD_EXIT && process)
+	else if (h->type == PERF_RECORD_EXIT && is_pid(t.pid) && is_end(&t))
 		e->on.exited(e->on.arg, (pid_t)t.pid, time);
 	else if (h->type == PERF_RECORD_COMM && is_pid(t.pid) &&
 		 h->misc & PERF_RECORD_MISC_COMM_EXEC)

@@ -18,7 +18,7 @@ struct process_events_handlers {
 	void (*forked)(void *arg, pid_t pid, pid_t parent, uint64_t time);
 	/* comm: the first 15 bytes of its name, valid until the handler returns; NULL: unknown. */
 	void (*execed)(void *arg, pid_t pid, const char *comm, uint64_t time);
-	/* The main thread ended; other threads may run on. */
+	/* Its last thread ended. Reported more than once if several end at the same time. */
 	void (*exited)(void *arg, pid_t pid, uint64_t time);
 	/* Records were lost, or a CPU was not followed for a while: read /proc again. */
 	void (*lost)(void *arg);

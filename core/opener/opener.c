@@ -408,10 +408,16 @@ static int call(struct opener *o, const struct opener_query *q, struct opener_an
 	return err;
 }
 
-int opener_call(struct opener *o, const struct opener_query *q, struct opener_answer *a)
+int opener_call(struct opener *o, const struct opener_query *query, struct opener_answer *a)
 {
+	struct opener_query by_thread = *query;
+	const struct opener_query *q = &by_thread;
 	uint64_t now;
 
+	/* The opener may list no folder, so the thread is chosen here. The start of a process is
+	 * that of its first. */
+	if (q->kind != OPENER_TEXT || strcmp(q->path, "stat") != 0)
+		by_thread.pid = procfs_living_thread(query->pid);
 	if (!o || o->direct) {
 		opener_serve(q, a);
 		return a->err;

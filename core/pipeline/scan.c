@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "pipeline/budget.h"
@@ -69,12 +68,10 @@ static int scan_thread(void *arg, pid_t tid)
 static int scan_now(struct pipeline *p, struct process *proc)
 {
 	struct scan s = {.p = p, .proc = proc, .since = clock_now()};
-	char path[64];
 	int r;
 
 	procfs_comm(proc->pid, proc->pid, proc->comm);
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)proc->pid);
-	if (readlink(path, s.exe, sizeof(s.exe) - 1) > 0)
+	if (procfs_exe(proc->pid, s.exe, sizeof(s.exe)) > 0)
 		procfs_each_mapping(proc->pid, scan_executable, &s);
 	procfs_each_thread(proc->pid, scan_thread, &s);
 	r = procfs_each_mapping(proc->pid, scan_mapping, &s);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <fusee/helpers.h>
 
@@ -43,13 +42,10 @@ void tracked_free(struct tracked *t)
 
 int tracked_read_name(struct tracked *t)
 {
-	char path[64], exe[4096], comm[16];
-	char *base;
-	ssize_t n;
+	char exe[4096], comm[16], *base;
+	ssize_t n = procfs_exe(t->pid, exe, sizeof(exe));
 	int r;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)t->pid);
-	n = readlink(path, exe, sizeof(exe) - 1);
 	t->kernel = false;
 	if (n < 0) { /* a kernel thread, a zombie, or no permission */
 		r = procfs_is_kernel(t->pid, &t->kernel);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "process/procfs.h"
 
 #define MAX_FILE (256u << 10)
 
@@ -123,7 +124,8 @@ int cgroup_of(const char *root, pid_t pid, char *out, size_t *rank)
 	char path[4200];
 	int r;
 
-	snprintf(path, sizeof(path), "%s/proc/%d/cgroup", root, (int)pid);
+	snprintf(path, sizeof(path), "%s/proc/%d/cgroup", root,
+		 (int)(*root ? pid : procfs_living_thread(pid)));
 	r = parse_short(path, out, rank);
 	if (r != -EFBIG)
 		return r;

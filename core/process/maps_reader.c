@@ -132,14 +132,11 @@ static int keep_thread(void *arg, pid_t tid)
 /* Its text begins with the path of the executable. */
 static int keep_exe(struct maps_answer *a, uint32_t *room)
 {
-	char path[64], *exe = malloc(PATH_MAX);
-	ssize_t n;
+	char *exe = malloc(PATH_MAX);
 
 	if (!exe)
 		return -ENOMEM;
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)a->pid);
-	n = readlink(path, exe, PATH_MAX - 1);
-	exe[n < 0 ? 0 : n] = '\0';
+	procfs_exe(a->pid, exe, PATH_MAX);
 	a->text = exe;
 	a->ntext = (uint32_t)strlen(exe) + 1;
 	*room = PATH_MAX;

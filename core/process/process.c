@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/hashmap.h"
+#include "process/procfs.h"
 
 struct thread {
 	char comm[16];
@@ -244,8 +245,10 @@ bool process_thread_exited(struct process_table *t, struct process *p, pid_t tid
 	p->last_exited = tid;
 	if (tid != p->pid && !p->leaderless)
 		return false;
-	p->ended = time;
-	return true;
+	p->leaderless = procfs_living_thread(p->pid) != p->pid;
+	if (!p->leaderless)
+		p->ended = time;
+	return !p->leaderless;
 }
 
 void process_ran(struct process *p, pid_t tid)

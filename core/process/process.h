@@ -48,7 +48,7 @@ struct process {
 	bool started;
 	uint64_t ended;        /* when it exited, or another program was exec'ed; 0: it runs */
 	bool replaced;         /* the pid is another process's now */
-	bool leaderless;       /* the main thread has exited and another thread has run since */
+	bool leaderless;       /* the main thread has exited and others run on */
 	pid_t last_exited;     /* thread that exited last */
 	uint64_t ancestors[2]; /* ids of its parent and grandparent, as far as it was forked */
 
@@ -86,11 +86,11 @@ struct process *process_exec(struct process_table *, pid_t pid, uint64_t time, c
 /* fork of a process (not of a thread): the child has its parent's mappings and name. NULL: no
  * memory. */
 struct process *process_fork(struct process_table *, pid_t parent, pid_t child);
-/* A thread has exited: forgets its name. true: the process has ended with it, unless another thread
- * still runs: process_ran(). `p` may be NULL. */
+/* A thread has exited: forgets its name. true: the process has ended with it, unless a sample shows
+ * that it goes on: process_ran(). `p` may be NULL. */
 bool process_thread_exited(struct process_table *, struct process *p, pid_t tid, uint64_t time);
-/* A sample of this thread arrived. The exit of a main thread looks like the end of its process; a
- * sample of another thread shows that the process goes on. */
+/* A sample of this thread arrived. Where /proc does not say, the exit of a main thread looks like
+ * the end of its process; a sample of another thread shows that the process goes on. */
 void process_ran(struct process *, pid_t tid);
 
 /* Adds a mapping; those that it overlaps are shortened, split or removed. 0; -ENOMEM; -E2BIG: it

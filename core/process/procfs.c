@@ -17,6 +17,7 @@
 #ifndef PIDFS_MAGIC
 #define PIDFS_MAGIC 0x50494446u /* "PIDF" */
 #endif
+#define MOST_ENDED 64u /* a traced process lists threads that have ended */
 
 /* One line of /proc/PID/maps. false: not an executable mapping, or malformed. */
 static bool parse_line(char *line, struct procfs_mapping *m)
@@ -40,7 +41,7 @@ int procfs_each_mapping(pid_t pid, int (*each)(void *, const struct procfs_mappi
 	int r = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)procfs_living_thread(pid));
 	f = fopen(path, "re");
 	if (!f)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -212,13 +213,59 @@ int procfs_is_kernel(pid_t pid, bool *kernel)
 	return r;
 }
 
-/* A process that ends gives its memory up first. */
-bool procfs_is_exiting(pid_t pid)
+/* A thread that ends gives its memory up first. 0 or -errno. */
+static int has_memory(pid_t tid, bool *has)
 {
 	char path[64], text[64];
+	int r;
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-	return procfs_read_small(path, text, sizeof(text)) || !strtoull(text, NULL, 10);
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)tid);
+	r = procfs_read_small(path, text, sizeof(text));
+	*has = !r && strtoull(text, NULL, 10);
+	return r;
+}
+
+struct search {
+	pid_t found; /* 0: none */
+	uint32_t tried;
+};
+
+static int find_living(void *arg, pid_t tid)
+{
+	struct search *s = arg;
+	bool has;
+
+	if (!has_memory(tid, &has) && has)
+		s->found = tid;
+	return s->found || ++s->tried == MOST_ENDED;
+}
+
+pid_t procfs_living_thread(pid_t pid)
+{
+	struct search s = {0};
+	bool has;
+
+	if (!has_memory(pid, &has) && !has)
+		procfs_each_thread(pid, find_living, &s);
+	return s.found ? s.found : pid;
+}
+
+bool procfs_is_exiting(pid_t pid)
+{
+	bool has;
+
+	return has_memory(procfs_living_thread(pid), &has) || !has;
+}
+
+ssize_t procfs_exe(pid_t pid, char *exe, size_t cap)
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)procfs_living_thread(pid));
+	n = readlink(path, exe, cap - 1);
+	exe[n < 0 ? 0 : n] = '\0';
+	return n < 0 ? -errno : n;
 }
 
 int procfs_identity(pid_t pid, uint64_t *identity)

@@ -41,9 +41,17 @@ int procfs_parse_start(const char *stat, uint64_t *ticks);
 int procfs_identity(pid_t pid, uint64_t *identity);
 /* Whether it is a kernel thread. Needs no right to look into the process. */
 int procfs_is_kernel(pid_t pid, bool *kernel);
-/* Its main thread has ended, or is about to: some files of it say what does not hold any more. True
- * of kernel threads too. */
+/* The thread by whose /proc/TID to read a process: its first or, where that has ended and others go
+ * on, one of these. Of the first the kernel then knows neither memory nor files, nor namespaces
+ * nor, in version 1, control groups; still the start and CPU time of the process, and its user.
+ * pid: all have ended, or the process is not there. */
+pid_t procfs_living_thread(pid_t pid);
+/* The process has ended, or is about to: some files of it say what does not hold any more. True of
+ * kernel threads too. */
 bool procfs_is_exiting(pid_t pid);
+/* The path of its executable, terminated, up to cap - 1 bytes. The length or -errno; -ENOENT: it is
+ * a kernel thread, or has ended. */
+ssize_t procfs_exe(pid_t pid, char *exe, size_t cap);
 /* CPU time of all threads, in ns, rounded to clock ticks. */
 int procfs_cpu_ns(pid_t pid, uint64_t *user, uint64_t *system);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers core/process
+#include "lib/leaderless.h"
 #include "lib/sleeper.h"
 
 #include <errno.h>
@@ -304,6 +305,42 @@ TEST_OF_PROCESS_TABLE(a_process_without_its_main_thread)
 	CHECK(!p->ended);
 	CHECK(process_thread_exited(t, p, 12, 3));
 	CHECK_INT(p->ended, 3);
+}
+
+static int count_mapping(void *arg, const struct procfs_mapping *m)
+{
+	++*(int *)arg;
+	return !m->lo;
+}
+
+/* Its first thread has ended: it is read by another, until that ends. */
+TEST_OF_PROCESS_TABLE(a_process_is_read_by_another_thread)
+{
+	struct leaderless l = leaderless_start();
+	struct process *p = process_get(t, l.pid);
+	char own[4096], exe[4096];
+	int n = 0;
+
+	CHECK(procfs_living_thread(l.pid) > l.pid);
+	CHECK(!procfs_is_exiting(l.pid));
+	CHECK(procfs_exe(getpid(), own, sizeof(own)) > 0);
+	CHECK_INT(procfs_exe(l.pid, exe, sizeof(exe)), (int)strlen(own));
+	CHECK_STR(exe, own);
+	CHECK_INT(procfs_exe(l.pid, exe, 4), 3);
+	CHECK_INT(procfs_each_mapping(l.pid, count_mapping, &n), 0);
+	CHECK(n > 1);
+	CHECK(!process_thread_exited(t, p, l.pid, 1) && !p->ended && p->leaderless);
+	CHECK(!process_thread_exited(t, p, l.pid + 2, 2) && !p->ended); /* there is another */
+
+	close(l.go);
+	WAIT_FOR(procfs_is_exiting(l.pid));
+	CHECK_INT(procfs_living_thread(l.pid), l.pid);
+	CHECK(process_thread_exited(t, p, l.pid + 1, 3));
+	CHECK_INT(p->ended, 3);
+	CHECK_INT(procfs_exe(l.pid, exe, sizeof(exe)), -ENOENT);
+	waitpid(l.pid, NULL, 0);
+	CHECK_INT(procfs_exe(l.pid, exe, sizeof(exe)), -ENOENT);
+	CHECK_INT(procfs_living_thread(l.pid), l.pid);
 }
 
 /* The number of mappings is that of all processes, whatever is done to them, and has a limit. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers core/events
 /* core/events/process_events: with real processes, by perf events and by /proc. */
+#include "lib/leaderless.h"
 #include "lib/pause.h"
 #include "test.h"
 
@@ -125,6 +126,22 @@ static void drain(struct process_events *events)
 static void *nothing(void *arg)
 {
 	return arg;
+}
+
+/* Its end is that of its last thread. */
+TEST(the_first_thread_ends_first)
+{
+	struct process_events *events = open_events();
+	struct leaderless l = leaderless_start();
+
+	drain(events);
+	CHECK_INT(count(FORKED, l.pid), 1);
+	CHECK_INT(count(EXITED, l.pid), 0);
+	close(l.go);
+	reap(l.pid);
+	DRAIN_UNTIL(events, count(EXITED, l.pid));
+	CHECK_INT(count(EXITED, l.pid), 1);
+	process_events_close(events);
 }
 
 TEST(fork_exec_exit)

@@ -12,7 +12,7 @@
 
 struct thread_memory {
 	struct sample_memory reader;
-	pid_t pid;
+	pid_t tid;
 	uint64_t sp;
 	struct memory_page *pages; /* by page number */
 	bool copied;               /* the thread goes on: no more of its stack is read */
@@ -22,7 +22,7 @@ struct thread_memory {
 struct thread_memory *thread_memory_new(void); /* NULL: no memory */
 void thread_memory_free(struct thread_memory *);
 /* Another stop: forgets all pages. */
-void thread_memory_begin(struct thread_memory *, pid_t pid, uint64_t sp);
+void thread_memory_begin(struct thread_memory *, pid_t tid, uint64_t sp);
 /* Reads the top 128 KiB of its stack, so that the thread can go on. Of other memory only code may
  * be read after that. */
 void thread_memory_copy(struct thread_memory *);
