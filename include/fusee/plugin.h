@@ -439,10 +439,12 @@ struct fusee_discovery_host {
 	/* [any thread] Calls ops->ready(-1, 0) soon, on the control thread. */
 	int (*wake)(struct fusee_instance *);
 	/* Copies up to len bytes at the offset of /proc/PID/`name`: "cmdline", "environ" or "stat";
-	 * or, at offset 0 only, "otel_context": the message that an SDK of OpenTelemetry published
-	 * (ProcessContext of opentelemetry-proto), -ENOENT: none, -E2BIG: it is longer. The process
-	 * can delay these reads, so this call waits for 50 ms at most. Returns the number of bytes,
-	 * 0 at the end, or -errno; -ETIMEDOUT, -EAGAIN: may succeed later. */
+	 * or, at offset 0 only, "cgroup", the path that "exe" is a link to, or "otel_context": the
+	 * message that an SDK of OpenTelemetry published (ProcessContext of opentelemetry-proto),
+	 * -ENOENT: none, -E2BIG: it is longer. The process can delay these reads, so this call
+	 * waits for 50 ms at most. It works also if the process's first thread has ended and others
+	 * go on: /proc/PID then has none of these but "stat". Returns the number of bytes, 0 at
+	 * the end, or -errno; -ETIMEDOUT, -EAGAIN: may succeed later. */
 	int64_t (*process_text)(struct fusee_instance *, uint32_t pid, const char *name,
 				uint64_t offset, void *buf, uint64_t len);
 };

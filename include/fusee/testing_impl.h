@@ -318,6 +318,10 @@ static inline int64_t fusee_testing_process_text(struct fusee_instance *in, uint
 
 	(void)in;
 	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	if (!strcmp(name, "exe")) {
+		n = readlink(path, (char *)buf, len);
+		return n < 0 ? -errno : n;
+	}
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;

@@ -690,6 +690,10 @@ static int64_t fake_process_text(struct fusee_instance *in, uint32_t pid, const 
 	if (fake_late_text && !strcmp(name, fake_late_text))
 		return -ETIMEDOUT;
 	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	if (!strcmp(name, "exe")) {
+		n = readlink(path, buf, len);
+		return n < 0 ? -errno : n;
+	}
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;

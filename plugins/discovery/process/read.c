@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,11 +140,12 @@ static ssize_t read_proc(uint32_t pid, const char *what, char *buf, size_t cap)
 	return n;
 }
 
-/* Field 22; the name in field 2 may hold blanks and parentheses. While the process executes a
- * program, the kernel lets who reads it wait. */
+/* Fields 3, 20 and 22; the name in field 2 may hold blanks and parentheses. While the process
+ * executes a program, the kernel lets who reads it wait. */
 static int read_start(struct facts *f, const struct facts_source *from, uint32_t pid)
 {
-	char text[1024], *p;
+	char text[1024], *p, state;
+	uint32_t threads;
 	int64_t n = from->text(from->in, pid, "stat", 0, text, sizeof(text) - 1);
 
 	f->unread = n == -ETIMEDOUT || n == -EAGAIN;
@@ -151,26 +153,23 @@ static int read_start(struct facts *f, const struct facts_source *from, uint32_t
 		return 0;
 	text[n > 0 ? n : 0] = '\0';
 	p = n > 0 ? strrchr(text, ')') : NULL;
-	if (p && (p[1] != ' ' || p[2] == 'Z' || p[2] == 'X')) /* it has ended */
+	if (!p || sscanf(p + 1,
+			 " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %u "
+			 "%*d %" SCNu64,
+			 &state, &threads, &f->start_ticks) != 3)
 		return -ESRCH;
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	if (!p)
-		return -ESRCH;
-	f->start_ticks = strtoull(p + 1, NULL, 10);
-	return 0;
+	/* a first thread that has ended is counted, beside those that go on */
+	return state == 'X' || (state == 'Z' && threads < 2) ? -ESRCH : 0;
 }
 
-static int read_exe(struct facts *f, uint32_t pid)
+static int read_exe(struct facts *f, const struct facts_source *from, uint32_t pid)
 {
-	char path[64], exe[sizeof(f->exe)], comm[64];
+	char exe[sizeof(f->exe)], comm[64];
+	int64_t n = from->text(from->in, pid, "exe", 0, exe, sizeof(exe) - 1);
 	const char *base;
-	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
-	n = readlink(path, exe, sizeof(exe) - 1);
-	if (n < 0 && errno == ENOENT)
-		return -ENOENT;
+	if (n == -ENOENT)
+		return n;
 	if (n < 0) { /* no permission: another user's process */
 		n = read_proc(pid, "comm", comm, sizeof(comm));
 		if (n <= 0)
@@ -272,7 +271,7 @@ int facts_read(struct facts *f, uint32_t pid, uint32_t which, struct passwd_cach
 	f->unread = f->no_cmdline = f->empty = false;
 	r = read_start(f, from, pid);
 	if (!r)
-		r = read_exe(f, pid);
+		r = read_exe(f, from, pid);
 	if (!r && which & FACTS_ENVIRON)
 		r = read_environ(f, from, pid);
 	if (!r && which & FACTS_CONTEXT)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* discovery "systemd": a target for each unit that runs, with its labels. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <systemd/sd-daemon.h>
-#include <unistd.h>
 
 #include <fusee/helpers.h>
 
@@ -131,18 +129,12 @@ static int systemd_tick(void *ctx)
  * know. */
 static int see(struct systemd *s, uint32_t pid)
 {
-	char path[64], text[8192], cgroup[4096];
-	ssize_t n;
-	int fd;
+	char text[8192], cgroup[4096];
+	int64_t n = s->self.host->discovery->process_text(s->self.in, pid, "cgroup", 0, text,
+							  sizeof(text) - 1);
 
-	snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0; /* it has ended */
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
 	if (n <= 0)
-		return 0;
+		return 0; /* it has ended */
 	text[n] = '\0';
 	return unit_path_of_process(text, cgroup, sizeof(cgroup)) ? units_see(s->known, cgroup) : 0;
 }
