@@ -330,6 +330,13 @@ int procfs_status(pid_t pid, struct procfs_status *s)
 	return s->ns_pid > 0 ? 0 : -EBADMSG;
 }
 
+pid_t procfs_process_of(pid_t tid)
+{
+	long pid;
+
+	return status_number(tid, "\nTgid:", &pid) == 1 ? (pid_t)pid : tid;
+}
+
 bool procfs_is_own(pid_t pid)
 {
 	long parent;

@@ -62,6 +62,8 @@ struct procfs_status {
 	pid_t ns_pid; /* its pid in its innermost pid namespace */
 };
 int procfs_status(pid_t pid, struct procfs_status *);
+/* The process that a thread is of; tid: it is not there. */
+pid_t procfs_process_of(pid_t tid);
 /* Is it this process or a child of it? */
 bool procfs_is_own(pid_t pid);
 #endif

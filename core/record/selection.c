@@ -50,6 +50,11 @@ int selection_add_pids(struct selection *o, const char *list)
 			log_error("'%s' is not a process number", list);
 			return EX_USAGE;
 		}
+		if (procfs_process_of((pid_t)pid) != pid) {
+			log_error("%ld is a thread of process %d: name that", pid,
+				  (int)procfs_process_of((pid_t)pid));
+			return EX_USAGE;
+		}
 		if (o->npids == SELECTION_MAX_PIDS)
 			return selection_too_many();
 		o->pids[o->npids++] = (pid_t)pid;
