@@ -40,14 +40,12 @@ struct view_builder {
 static void add_member(void *arg, pid_t pid, const struct decision *d)
 {
 	struct view_builder *b = arg;
-	struct member *p = array_room(b->members, b->nmembers, &b->members_cap, sizeof(*p));
+	struct member *to = ARRAY_ADD(b->members, b->nmembers, b->members_cap);
 
-	if (!p) {
+	if (to)
+		*to = (struct member){(uint64_t)(uintptr_t)d, pid};
+	else
 		b->no_memory = true;
-		return;
-	}
-	b->members = p;
-	p[b->nmembers++] = (struct member){(uint64_t)(uintptr_t)d, pid};
 }
 
 static int by_decision(const void *a, const void *b)

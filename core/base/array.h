@@ -24,6 +24,17 @@ static inline void *array_room(void *array, size_t n, size_t *cap, size_t size)
 	return p;
 }
 
+/* Has an array of n elements room for one more? With no memory not, and it is as it was. */
+#define ARRAY_ROOM(array, n, cap)                                                 \
+	({                                                                        \
+		void *room_ = array_room((array), (n), &(cap), sizeof(*(array))); \
+		if (room_)                                                        \
+			(array) = room_;                                          \
+		room_ != NULL;                                                    \
+	})
+/* A pointer to one more element, not set, which n then counts; NULL: no memory. */
+#define ARRAY_ADD(array, n, cap) (ARRAY_ROOM(array, n, cap) ? &(array)[(n)++] : NULL)
+
 /* The number of elements whose first member, a uint64_t, is at most key. The n elements of `size`
  * bytes are sorted by that member. */
 static inline size_t array_count_to(const void *array, size_t n, size_t size, uint64_t key)

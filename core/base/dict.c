@@ -8,6 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/array.h"
 #include "base/assert.h"
 
 #define CHUNK_MIN 1024
@@ -53,15 +54,8 @@ static uint32_t *slot_of(const struct dict *d, const void *key, size_t len, uint
 
 static int grow(struct dict *d)
 {
-	if (d->n == d->cap) {
-		uint32_t cap = d->cap ? d->cap * 2 : 64;
-		struct dict_entry *e = realloc(d->entries, cap * sizeof(*e));
-
-		if (!e)
-			return -ENOMEM;
-		d->entries = e;
-		d->cap = cap;
-	}
+	if (!ARRAY_ROOM(d->entries, d->n, d->cap))
+		return -ENOMEM;
 	if (d->n + d->n / 2 >= d->nslots) {
 		uint32_t n = d->nslots ? d->nslots * 2 : 128;
 		uint32_t *slots = calloc(n, sizeof(*slots));

@@ -19,7 +19,8 @@ struct dict_entry {
 
 struct dict {
 	struct dict_entry *entries; /* by id */
-	uint32_t n, cap;            /* of entries */
+	uint32_t n;                 /* of entries */
+	size_t cap;                 /* the same */
 	uint32_t *slots;            /* hash table: id + 1; 0: free */
 	uint32_t nslots;            /* a power of two */
 	char *chunk;                /* newest chunk of keys; its first word points to the next */

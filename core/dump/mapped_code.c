@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "process/procfs.h"
 
 struct code_range {
@@ -20,21 +21,16 @@ static struct code_range range_of(const struct procfs_mapping *m)
 static int add(void *arg, const struct procfs_mapping *m)
 {
 	struct mapped_code *c = arg;
+	struct code_range *to;
 
 	/* Each program that the process begins has the vdso at another address, also the same
 	 * program once more. */
 	if (!m->ino && strcmp(m->name, "[vdso]") != 0)
 		return 0;
-	if (c->n == c->cap) {
-		uint32_t cap = c->cap ? c->cap * 2 : 64;
-		struct code_range *more = realloc(c->at, cap * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		c->at = more;
-		c->cap = cap;
-	}
-	c->at[c->n++] = range_of(m);
+	to = ARRAY_ADD(c->at, c->n, c->cap);
+	if (!to)
+		return -ENOMEM;
+	*to = range_of(m);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "process/thread_state.h"
 
@@ -13,7 +14,8 @@ struct saved_registers {
 	struct task_registers *source; /* borrowed */
 	pid_t pid;
 	struct task_record *records;
-	uint32_t n, cap;
+	uint32_t n;
+	size_t cap;
 	uint64_t until_ns; /* the records are fresh */
 };
 
@@ -40,17 +42,10 @@ void saved_registers_free(struct saved_registers *s)
 static void add(void *arg, const struct task_record *r)
 {
 	struct saved_registers *s = arg;
+	struct task_record *to = ARRAY_ADD(s->records, s->n, s->cap);
 
-	if (s->n == s->cap) {
-		uint32_t cap = s->cap ? s->cap * 2 : 64;
-		struct task_record *more = realloc(s->records, cap * sizeof(*more));
-
-		if (!more)
-			return;
-		s->records = more;
-		s->cap = cap;
-	}
-	s->records[s->n++] = *r;
+	if (to)
+		*to = *r;
 }
 
 static void refresh(struct saved_registers *s)

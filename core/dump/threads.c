@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "process/procfs.h"
@@ -276,6 +277,7 @@ static int add_thread(void *arg, pid_t tid)
 {
 	struct taking *k = arg;
 	struct dump *d = k->dump;
+	struct dumped_thread *to;
 
 	if (!is_selected(k->o, tid))
 		return 0;
@@ -284,16 +286,10 @@ static int add_thread(void *arg, pid_t tid)
 			return 0;
 	if (d->n == DUMP_MAX_THREADS)
 		return -EFBIG;
-	if (d->n == d->cap) {
-		uint32_t cap = d->cap ? d->cap * 2 : 16;
-		struct dumped_thread *more = realloc(d->threads, cap * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		d->threads = more;
-		d->cap = cap;
-	}
-	d->threads[d->n++] = (struct dumped_thread){.state = {.tid = tid}};
+	to = ARRAY_ADD(d->threads, d->n, d->cap);
+	if (!to)
+		return -ENOMEM;
+	*to = (struct dumped_thread){.state = {.tid = tid}};
 	return 0;
 }
 

@@ -360,17 +360,15 @@ static struct requested *find(const struct fetcher *f, const uint8_t *id, uint32
 /* For another file: at the end, or, when there are many, that of a file that is settled. */
 static struct requested *place(struct fetcher *f)
 {
-	struct requested *all;
+	struct requested *w;
 
 	for (uint32_t i = 0; f->n == MOST_FILES && i < f->n; i++)
 		if (f->files[i].state != FETCHER_PENDING)
 			return &f->files[i];
-	all = f->n < MOST_FILES ? array_room(f->files, f->n, &f->room, sizeof(*all)) : NULL;
-	if (!all)
-		return NULL;
-	f->files = all;
-	all[f->n] = (struct requested){0};
-	return &all[f->n++];
+	w = f->n < MOST_FILES ? ARRAY_ADD(f->files, f->n, f->room) : NULL;
+	if (w)
+		*w = (struct requested){0};
+	return w;
 }
 
 static struct requested *add(struct fetcher *f, const uint8_t *id, uint32_t len, const char *name)

@@ -30,19 +30,18 @@ static uint64_t time_of(lua_State *L, const char *method, int index)
 /* Nothing that follows in C may raise once texts are allocated. */
 static void append(lua_State *L, struct callback_actions *all, const struct callback_action *a)
 {
-	struct callback_action *list = NULL;
+	struct callback_action *to = NULL;
 
 	if (all->n < MAX_ACTIONS)
-		list = array_room(all->list, all->n, &all->cap, sizeof(*list));
-	if (!list) {
+		to = ARRAY_ADD(all->list, all->n, all->cap);
+	if (!to) {
 		free(a->texts);
 		script_error(L, all->n < MAX_ACTIONS
 					? "not enough memory"
 					: "more than 65536 targets are changed in a call");
 		return;
 	}
-	all->list = list;
-	list[all->n++] = *a;
+	*to = *a;
 }
 
 /* t:rate(hz, time) */

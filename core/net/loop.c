@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 
@@ -59,7 +60,8 @@ struct loop {
 	struct loop_watch *watches, *dead;
 	struct loop_watch *event_watch, *signal_watch;
 	struct loop_timer **heap; /* soonest first */
-	uint32_t ntimers, cap;
+	uint32_t ntimers;
+	size_t cap;
 	uint64_t order;
 	sigset_t set;
 	struct loop_signal_call signals[MAX_SIGNALS];
@@ -178,16 +180,7 @@ static int timer_new(struct loop *l, uint64_t at, uint64_t period, loop_call *ca
 {
 	struct loop_timer *t;
 
-	if (l->ntimers == l->cap) {
-		uint32_t cap = l->cap ? l->cap * 2 : 16;
-		struct loop_timer **heap = realloc(l->heap, cap * sizeof(struct loop_timer *));
-
-		if (!heap)
-			return -ENOMEM;
-		l->heap = heap;
-		l->cap = cap;
-	}
-	t = malloc(sizeof(*t));
+	t = ARRAY_ROOM(l->heap, l->ntimers, l->cap) ? malloc(sizeof(*t)) : NULL;
 	if (!t)
 		return -ENOMEM;
 	*t = (struct loop_timer){l, at, period, l->order++, 0, call, arg};

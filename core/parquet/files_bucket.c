@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define HOUR (3600 * 1000000000ull)
 #define DAY (24 * HOUR)
 #define TAIL (16u << 10)  /* bytes of a file's end that are read at once */
@@ -236,15 +238,8 @@ static int take_day(void *arg, struct fusee_str name)
 		l->list->omitted++;
 		return 0;
 	}
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? 2 * l->cap : 64;
-		uint64_t *more = realloc(l->days, cap * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		l->days = more;
-		l->cap = cap;
-	}
+	if (!ARRAY_ROOM(l->days, l->n, l->cap))
+		return -ENOMEM;
 	l->days[l->n++] = ns;
 	return 0;
 }

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 #define SECOND 1000000000ull
 #define END ".parquet"
 #define MERGED ".merged" END
@@ -51,18 +53,9 @@ static bool parse(const char *name, const struct level *l, struct tm *tm, uint64
 
 int parquet_list_add(struct parquet_list *list, struct parquet_entry e)
 {
-	if (!e.path)
+	if (!e.path || !ARRAY_ROOM(list->entries, list->n, list->cap)) {
+		free(e.path);
 		return -ENOMEM;
-	if (list->n == list->cap) {
-		uint64_t cap = list->cap ? 2 * list->cap : 256;
-		struct parquet_entry *more = realloc(list->entries, cap * sizeof(*more));
-
-		if (!more) {
-			free(e.path);
-			return -ENOMEM;
-		}
-		list->entries = more;
-		list->cap = cap;
 	}
 	list->entries[list->n++] = e;
 	return 0;

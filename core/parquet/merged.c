@@ -34,12 +34,11 @@ uint32_t parquet_merged_find(struct parquet_merged *m, const struct parquet_part
 
 int parquet_merged_add(struct parquet_merged *m, const struct parquet_part *p)
 {
-	struct parquet_part *parts = array_room(m->parts, m->n, &m->cap, sizeof(*parts));
+	struct parquet_part *to = ARRAY_ADD(m->parts, m->n, m->cap);
 
-	if (!parts)
+	if (!to)
 		return -ENOMEM;
-	m->parts = parts;
-	parts[m->n++] = *p;
+	*to = *p;
 	return 0;
 }
 
@@ -122,15 +121,14 @@ static int add_losses(struct parquet_merged *m, const struct fusee_parquet_file 
 	uint32_t n, at;
 
 	for (uint32_t i = 0; (pair = fusee_parquet_pair_at(file, i)); i++) {
-		struct parquet_part_loss *losses;
+		struct parquet_part_loss *to;
 
 		if (!parse_key(pair[0], &n, &at) || !at || parts[n] == PARQUET_NO_WINDOW)
 			continue;
-		losses = array_room(m->losses, m->nlosses, &m->losses_cap, sizeof(*losses));
-		if (!losses)
+		to = ARRAY_ADD(m->losses, m->nlosses, m->losses_cap);
+		if (!to)
 			return -ENOMEM;
-		m->losses = losses;
-		losses[m->nlosses++] = (struct parquet_part_loss){parts[n], i, at};
+		*to = (struct parquet_part_loss){parts[n], i, at};
 	}
 	return 0;
 }

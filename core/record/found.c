@@ -251,16 +251,13 @@ static struct fusee_str label(const struct fusee_target *t, const char *key)
 
 static void add_name(struct names *n, struct fusee_str space, struct fusee_str name)
 {
-	char **at, text[NAME_BYTES];
+	char text[NAME_BYTES];
 
 	if (!name.len)
 		return;
 	snprintf(text, sizeof(text), "%.*s%s%.*s", (int)space.len, space.p, space.len ? "/" : "",
 		 (int)name.len, name.p);
-	at = array_room(n->all, n->n, &n->cap, sizeof(*at));
-	if (at)
-		n->all = at;
-	if (at && (at[n->n] = strdup(text)))
+	if (ARRAY_ROOM(n->all, n->n, n->cap) && (n->all[n->n] = strdup(text)))
 		n->n++;
 	else
 		n->no_memory = true;

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "spool/internal/folder.h"
 #include "spool/internal/position.h"
@@ -35,7 +36,8 @@ struct segment {
 	struct segment *next;
 	uint64_t number, bytes; /* of the file */
 	struct spool_record *records;
-	uint32_t first, n, cap; /* records[first] is the oldest that waits */
+	size_t cap;
+	uint32_t first, n; /* records[first] is the oldest that waits */
 };
 
 struct spool {
@@ -180,17 +182,7 @@ static struct segment *add_segment(struct spool *s, uint64_t number)
 /* So that add_record() cannot fail. */
 static int reserve(struct segment *g)
 {
-	uint32_t cap = g->cap ? g->cap * 2 : 16;
-	struct spool_record *more;
-
-	if (g->n < g->cap)
-		return 0;
-	more = realloc(g->records, cap * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	g->records = more;
-	g->cap = cap;
-	return 0;
+	return ARRAY_ROOM(g->records, g->n, g->cap) ? 0 : -ENOMEM;
 }
 
 static void add_record(struct spool *s, struct segment *g, const struct spool_record *r)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "pprof/pprof.h"
 #include "store/internal/file_name.h"
@@ -50,15 +51,8 @@ static void list_fini(struct list *l)
 
 static int list_add(struct list *l, const char *name)
 {
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? 2 * l->cap : 256;
-		char **names = realloc(l->names, cap * sizeof(*names));
-
-		if (!names)
-			return -ENOMEM;
-		l->names = names;
-		l->cap = cap;
-	}
+	if (!ARRAY_ROOM(l->names, l->n, l->cap))
+		return -ENOMEM;
 	l->names[l->n] = strdup(name);
 	return l->names[l->n++] ? 0 : -ENOMEM;
 }

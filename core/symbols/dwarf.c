@@ -51,13 +51,11 @@ static int recycle(struct dwarf *d)
 
 static struct unit *add_unit(struct dwarf *d)
 {
-	struct unit *p = array_room(d->units, d->n, &d->cap, sizeof(*p));
+	struct unit *u = ARRAY_ADD(d->units, d->n, d->cap);
 
-	if (!p)
-		return NULL;
-	d->units = p;
-	p[d->n] = (struct unit){0};
-	return &p[d->n++];
+	if (u)
+		*u = (struct unit){0};
+	return u;
 }
 
 /* The ranges of a unit's functions, for units without ranges (some assemblers, old compilers). */

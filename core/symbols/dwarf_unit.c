@@ -15,12 +15,11 @@
 
 int range_list_add(struct range_list *l, struct range r)
 {
-	struct range *p = array_room(l->p, l->n, &l->cap, sizeof(*p));
+	struct range *to = ARRAY_ADD(l->p, l->n, l->cap);
 
-	if (!p)
+	if (!to)
 		return -ENOMEM;
-	l->p = p;
-	p[l->n++] = r;
+	*to = r;
 	return 0;
 }
 
@@ -85,11 +84,9 @@ static int add_node(struct die_walk *w, bool inlined, uint32_t *node)
 
 	if (r || w->ranges.n == before)
 		return r;
-	n = array_room(u->nodes, u->n, &u->cap, sizeof(*n));
+	n = ARRAY_ADD(u->nodes, u->n, u->cap);
 	if (!n)
 		return -ENOMEM;
-	u->nodes = n;
-	n += u->n;
 	*n = (struct unit_node){.die = dwarf_dieoffset(&w->die),
 				.parent = inlined ? w->node : RANGES_NONE,
 				.inlined = inlined && w->node != RANGES_NONE};
@@ -98,7 +95,7 @@ static int add_node(struct die_walk *w, bool inlined, uint32_t *node)
 		n->call_line = number(&w->die, DW_AT_call_line);
 		n->call_column = number(&w->die, DW_AT_call_column);
 	}
-	*node = (uint32_t)u->n++;
+	*node = (uint32_t)(n - u->nodes);
 	return 0;
 }
 

@@ -95,11 +95,10 @@ static int add(struct fdes *all, uint64_t start, uint64_t len)
 
 	if (!len || __builtin_add_overflow(start, len, &end))
 		return 0;
-	p = array_room(all->p, all->n, &all->cap, sizeof(*p));
+	p = ARRAY_ADD(all->p, all->n, all->cap);
 	if (!p)
 		return -ENOMEM;
-	all->p = p;
-	all->p[all->n++] = (struct fde){start, end};
+	*p = (struct fde){start, end};
 	return 0;
 }
 

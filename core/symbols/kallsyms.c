@@ -53,12 +53,11 @@ static uint16_t rank_of(char type, const char *name, size_t len)
 
 static int push(struct kallsyms *k, const struct symbol *s)
 {
-	struct symbol *p = array_room(k->p, k->n, &k->cap, sizeof(*p));
+	struct symbol *to = ARRAY_ADD(k->p, k->n, k->cap);
 
-	if (!p)
+	if (!to)
 		return -ENOMEM;
-	k->p = p;
-	k->p[k->n++] = *s;
+	*to = *s;
 	return 0;
 }
 

@@ -50,14 +50,12 @@ static bool is_function(const struct source *src, const Elf64_Sym *y, const char
 
 static int push(struct symtab *t, const struct symtab_entry *e)
 {
-	struct symtab_entry *p = t->n < UINT32_MAX / 2
-					 ? array_room(t->entries, t->n, &t->cap, sizeof(*p))
-					 : NULL;
+	struct symtab_entry *to = t->n < UINT32_MAX / 2 ? ARRAY_ADD(t->entries, t->n, t->cap)
+							: NULL;
 
-	if (!p)
+	if (!to)
 		return -ENOMEM;
-	t->entries = p;
-	p[t->n++] = *e;
+	*to = *e;
 	return 0;
 }
 

@@ -10,7 +10,8 @@
 
 struct mapped_code {
 	struct code_range *at; /* owned; in order of address */
-	uint32_t n, cap;
+	uint32_t n;
+	size_t cap;
 };
 
 int mapped_code_read(struct mapped_code *, pid_t pid); /* 0 or -errno; *ret is {0} before */

@@ -36,7 +36,8 @@ struct dumped_thread {
 
 struct dump {
 	struct dumped_thread *threads; /* owned; by tid, but the main thread first */
-	uint32_t n, cap;
+	uint32_t n;
+	size_t cap;
 };
 
 #define DUMP_MAX_THREADS 16384u

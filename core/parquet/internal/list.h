@@ -18,7 +18,7 @@ struct parquet_entry {
 /* {0} is empty. */
 struct parquet_list {
 	struct parquet_entry *entries; /* in order of time, as their paths are */
-	uint64_t n, cap;
+	size_t n, cap;
 	uint64_t omitted; /* days that were not listed, or not all of their hours */
 };
 
