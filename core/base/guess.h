@@ -9,11 +9,17 @@
  * (optimal string alignment). UINT32_MAX: a word has more than 63 bytes. */
 uint32_t guess_distance(const char *, const char *);
 
-/* Start with {.word = misspelt word}, offer every candidate, then read best. */
+/* Start with {.word = misspelt word}, offer every candidate, then read best or call guess_hint().
+ */
 struct guess {
 	const char *word;
 	const char *best; /* borrowed from the candidates; NULL: none is near enough */
 	uint32_t distance;
 };
 void guess_offer(struct guess *, const char *candidate); /* the candidate is borrowed */
+/* What a sentence about the word ends with, " (did you mean 'every'?)" or, if none is near enough,
+ * `otherwise`: for printf("no option '%s'" GUESS_HINT, g.word, GUESS_WORDS(g, "")). */
+#define GUESS_HINT "%s%s%s"
+#define GUESS_WORDS(g, otherwise) \
+	(g).best ? " (did you mean '" : (otherwise), (g).best ? (g).best : "", (g).best ? "'?)" : ""
 #endif

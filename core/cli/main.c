@@ -71,10 +71,8 @@ int main(int argc, char **argv)
 			return commands[i].run(argc - 1, argv + 1);
 		guess_offer(&guess, commands[i].command->name);
 	}
-	if (*name && guess.best)
-		fprintf(stderr, "fusee: there is no command '%s' (did you mean '%s'?)\n\n", name,
-			guess.best);
-	else if (*name)
-		fprintf(stderr, "fusee: there is no command '%s'\n\n", name);
+	if (*name)
+		fprintf(stderr, "fusee: there is no command '%s'" GUESS_HINT "\n\n", name,
+			GUESS_WORDS(guess, ""));
 	return usage(stderr);
 }

@@ -224,10 +224,8 @@ static int not_found(const struct plugin_folder *f, const char *name, bool sever
 		}
 	for (uint32_t i = 0; i < f->n; i++)
 		guess_offer(&g, f->plugins[i]->descriptor->name);
-	if (g.best)
-		log_error("there is no plugin '%s' (did you mean '%s'?)", name, g.best);
-	else
-		log_error("there is no plugin '%s': fusee plugins lists them", name);
+	log_error("there is no plugin '%s'" GUESS_HINT, name,
+		  GUESS_WORDS(g, ": fusee plugins lists them"));
 	return EX_USAGE;
 }
 

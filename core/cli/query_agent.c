@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "config/plan.h"
-#include "ctl/members.h"
+#include "ctl/answer.h"
 #include "net/control_client.h"
 
 #define TIMEOUT_NS 60000000000ull
@@ -23,9 +23,9 @@ static const char *const bucket_options[] = {"endpoint", "region", "credentials_
 static const char *place_of(struct json_object *sink)
 {
 	struct json_object *options = json_object_object_get(sink, "options");
-	const char *dir = text_of(options, "dir");
+	const char *dir = answer_text(options, "dir");
 
-	return *dir ? dir : text_of(options, "bucket");
+	return *dir ? dir : answer_text(options, "bucket");
 }
 
 /* "NAME=VALUE,..", as --store takes them. NULL: no memory. */
@@ -37,7 +37,7 @@ static char *make_options(struct json_object *sink)
 	for (size_t i = 0; i < sizeof(bucket_options) / sizeof(*bucket_options); i++) {
 		v = json_object_object_get(options, bucket_options[i]);
 		if (!json_object_is_type(v, json_type_boolean) &&
-		    !*text_of(options, bucket_options[i]))
+		    !*answer_text(options, bucket_options[i]))
 			continue;
 		buf_printf(&b, "%s%s=", b.len ? "," : "", bucket_options[i]);
 		for (const char *p = json_object_get_string(v); *p; p++)
@@ -57,7 +57,7 @@ static int take(struct query_agent_store *ret, struct json_object *sink)
 	if (!bucket && *place != '/') {
 		log_error("query: the agent's %s writes to '%s', below its own working directory: "
 			  "give that folder",
-			  text_of(sink, "name"), place);
+			  answer_text(sink, "name"), place);
 		return EX_NOINPUT;
 	}
 	ret->place = strdup(place);
@@ -76,13 +76,14 @@ static int choose(struct query_agent_store *ret, struct json_object *sinks)
 	uint32_t nfound = 0;
 	int r;
 
-	for (size_t i = 0; i < length_of(sinks); i++) {
+	for (size_t i = 0; i < answer_length(sinks); i++) {
 		struct json_object *sink = json_object_array_get_idx(sinks, i);
 		const char *place = place_of(sink);
 
 		if (!*place)
 			continue;
-		buf_printf(&all, "%s%s (%s)", nfound++ ? ", " : "", place, text_of(sink, "name"));
+		buf_printf(&all, "%s%s (%s)", nfound++ ? ", " : "", place,
+			   answer_text(sink, "name"));
 		found = sink;
 	}
 	if (nfound == 1) {
@@ -128,7 +129,7 @@ int query_agent_find(struct query_agent_store *ret, const char *socket)
 		r = no_answer(path, r);
 	} else {
 		o = json_tokener_parse(line);
-		r = choose(ret, list_of(o, "sinks"));
+		r = choose(ret, answer_list(o, "sinks"));
 		json_object_put(o);
 	}
 	free(line);

@@ -111,22 +111,14 @@ static void record_lines(struct plan_builder *b, char *lines, const struct buf *
 static void unknown_option(struct plan_builder *b, const struct plan_instance *p, const char *name,
 			   struct buf *wrong)
 {
-	const struct fusee_table *own = &p->descriptor->options;
-	const struct fusee_table *common = plan_core_options(p->kind);
 	struct guess g = {.word = name};
 
-	for (uint32_t i = 0; i < own->n; i++)
-		guess_offer(&g, FUSEE_AT(struct fusee_option, *own, i)->name);
-	for (uint32_t i = 0; i < common->n; i++)
-		guess_offer(&g, FUSEE_AT(struct fusee_option, *common, i)->name);
-	if (g.best) {
+	options_offer(&p->descriptor->options, &g);
+	options_offer(plan_core_options(p->kind), &g);
+	if (g.best)
 		buf_add(wrong, g.best, strlen(g.best) + 1);
-		plan_builder_error(b, p->where, "%s.%s: unknown option '%s' (did you mean '%s'?)",
-				   plugin_kind_name(p->kind), p->plugin, name, g.best);
-	} else {
-		plan_builder_error(b, p->where, "%s.%s: unknown option '%s'",
-				   plugin_kind_name(p->kind), p->plugin, name);
-	}
+	plan_builder_error(b, p->where, "%s.%s: unknown option '%s'" GUESS_HINT,
+			   plugin_kind_name(p->kind), p->plugin, name, GUESS_WORDS(g, ""));
 }
 
 static int core_defaults(struct core_settings *c, const struct fusee_table *common)

@@ -12,8 +12,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "ctl/ctl.h"
+#include "ctl/answer.h"
 #include "ctl/internal/explain_table.h"
-#include "ctl/members.h"
 #include "console/grid.h"
 #include "console/options.h"
 #include "ctl/target_table.h"
@@ -41,7 +41,7 @@ static uint64_t sum_of(struct json_object *o, const char *key)
 	json_object_object_foreach(all, name, v)
 	{
 		(void)v;
-		sum += number_of(all, name);
+		sum += answer_number(all, name);
 	}
 	return sum;
 }
@@ -63,37 +63,22 @@ static void add_time(struct buf *b, double seconds)
 		buf_printf(b, "%" PRIu64 " s", s);
 }
 
-/* "config     TEXT"; further lines are indented to TEXT. */
-static void line(const struct ctl *c, struct buf *out, const char *name, const struct buf *text)
-{
-	struct buf t = {0};
-
-	buf_add(&t, text->p, text->len);
-	buf_add(&t, "", 1);
-	buf_printf(out, "%-10s ", name);
-	if (t.error || text->error)
-		out->error = -ENOMEM;
-	else
-		grid_wrap(out, t.p, 11, 11, c->width);
-	buf_fini(&t);
-}
-
 static void add_config(const struct ctl *c, struct json_object *o, struct buf *out)
 {
 	struct json_object *reload = json_object_object_get(o, "last_reload");
-	const char *path = text_of(o, "config"), *error = text_of(reload, "error");
-	uint64_t generation = number_of(o, "generation");
+	const char *path = answer_text(o, "config"), *error = answer_text(reload, "error");
+	uint64_t generation = answer_number(o, "generation");
 	struct buf b = {0};
 
 	buf_str(&b, *path ? path : "from flags");
 	if (generation > 1)
 		buf_printf(&b, ", reloaded %" PRIu64 " time%s", generation - 1,
 			   generation == 2 ? "" : "s");
-	line(c, out, "config", &b);
+	answer_line(out, c->width, "config", &b);
 	buf_reset(&b);
-	if (reload && !bool_of(reload, "ok")) {
+	if (reload && !answer_bool(reload, "ok")) {
 		buf_printf(&b, "failed, the plan before it still runs: %s", error);
-		line(c, out, "reload", &b);
+		answer_line(out, c->width, "reload", &b);
 	}
 	buf_fini(&b);
 }
@@ -110,31 +95,31 @@ static void add_losses(const struct ctl *c, struct json_object *o, const char *s
 		json_object_object_foreach(reasons, reason, v)
 		{
 			(void)v;
-			if (!number_of(reasons, reason))
+			if (!answer_number(reasons, reason))
 				continue;
 			buf_printf(&b, "%s%s %s", b.len ? ", " : "", reason,
-				   text_number(number, number_of(reasons, reason)));
+				   text_number(number, answer_number(reasons, reason)));
 		}
 	}
 	if (b.len)
-		line(c, out, stage, &b);
+		answer_line(out, c->width, stage, &b);
 	buf_fini(&b);
 }
 
 static void add_sampling(const struct ctl *c, struct json_object *o, struct buf *out)
 {
 	char number[32], other[32];
-	uint64_t samples = number_of(o, "samples");
+	uint64_t samples = answer_number(o, "samples");
 	struct buf b = {0};
 
 	buf_printf(&b, "%s of %s processes profiled, ",
-		   text_number(number, number_of(o, "profiled")),
-		   text_number(other, number_of(o, "processes")));
+		   text_number(number, answer_number(o, "profiled")),
+		   text_number(other, answer_number(o, "processes")));
 	buf_printf(&b, "%s samples", text_number(number, samples));
 	if (samples && json_object_object_get(o, "complete"))
 		buf_printf(&b, ", %.1f%% complete",
-			   100.0 * (double)number_of(o, "complete") / (double)samples);
-	line(c, out, "sampling", &b);
+			   100.0 * (double)answer_number(o, "complete") / (double)samples);
+	answer_line(out, c->width, "sampling", &b);
 	buf_fini(&b);
 	add_losses(c, o, "truncated", out);
 	add_losses(c, o, "lost", out);
@@ -142,15 +127,15 @@ static void add_sampling(const struct ctl *c, struct json_object *o, struct buf 
 
 static void add_cost(const struct ctl *c, struct json_object *o, struct buf *out)
 {
-	double cpu = real_of(o, "cpu_s"), up = real_of(o, "uptime_s");
+	double cpu = answer_real(o, "cpu_s"), up = answer_real(o, "uptime_s");
 	char number[32];
 	struct buf b = {0};
 
 	buf_printf(&b, "%.1f s of CPU time", cpu);
 	if (up > 0)
 		buf_printf(&b, " (%.2f%% of one CPU)", 100 * cpu / up);
-	buf_printf(&b, ", %s of memory", text_bytes(number, number_of(o, "rss_bytes")));
-	line(c, out, "cost", &b);
+	buf_printf(&b, ", %s of memory", text_bytes(number, answer_number(o, "rss_bytes")));
+	answer_line(out, c->width, "cost", &b);
 	buf_fini(&b);
 }
 
@@ -158,18 +143,18 @@ static void add_cost(const struct ctl *c, struct json_object *o, struct buf *out
 static void add_budget(const struct ctl *c, struct json_object *o, struct buf *out)
 {
 	struct json_object *budget = json_object_object_get(o, "budget");
-	double share = real_of(budget, "share");
+	double share = answer_real(budget, "share");
 	struct buf b = {0};
 
 	if (!json_object_is_type(budget, json_type_object))
 		return;
 	buf_printf(&b, "%g%% of one CPU, %.2f%% used in the last minute, rates ",
-		   100 * real_of(budget, "cpu"), 100 * real_of(budget, "used"));
+		   100 * answer_real(budget, "cpu"), 100 * answer_real(budget, "used"));
 	if (share < 1)
 		buf_printf(&b, "lowered to %.0f%%", 100 * share);
 	else
 		buf_str(&b, "not lowered");
-	line(c, out, "budget", &b);
+	answer_line(out, c->width, "budget", &b);
 	buf_fini(&b);
 }
 
@@ -177,30 +162,26 @@ static void add_budget(const struct ctl *c, struct json_object *o, struct buf *o
 static void add_denied(struct buf *b, struct json_object *sink)
 {
 	buf_str(b, ". Denied for ");
-	add_time(b, real_of(sink, "denied_s"));
+	add_time(b, answer_real(sink, "denied_s"));
 	buf_str(b, ": profiles wait until that is mended; the next attempt is in ");
-	add_time(b, real_of(sink, "retry_s"));
+	add_time(b, answer_real(sink, "retry_s"));
 	buf_str(b, ", or soon after a file with a token or password has changed");
 }
 
 static void add_errors(const struct ctl *c, struct json_object *list, const char *key,
 		       struct buf *out)
 {
-	for (size_t i = 0; i < length_of(list); i++) {
+	for (size_t i = 0; i < answer_length(list); i++) {
 		struct json_object *o = json_object_array_get_idx(list, i);
-		const char *error = text_of(o, key);
+		const char *error = answer_text(o, key);
 		struct buf b = {0};
 
 		if (!*error)
 			continue;
-		buf_printf(&b, "%s: %s", text_of(o, "name"), error);
+		buf_printf(&b, "%s: %s", answer_text(o, "name"), error);
 		if (!strcmp(key, "last_error") && json_object_object_get(o, "denied_s"))
 			add_denied(&b, o);
-		buf_add(&b, "", 1);
-		if (b.error)
-			out->error = b.error;
-		else
-			grid_wrap(out, b.p, 0, 2, c->width);
+		answer_wrap(out, c->width, 0, 2, &b);
 		buf_fini(&b);
 	}
 }
@@ -210,8 +191,8 @@ static void oldest_cell(struct grid *g, struct json_object *sink)
 {
 	struct buf b = {0};
 
-	if (number_of(sink, "spooled"))
-		add_time(&b, real_of(sink, "spooled_oldest_s"));
+	if (answer_number(sink, "spooled"))
+		add_time(&b, answer_real(sink, "spooled_oldest_s"));
 	else
 		buf_str(&b, "-");
 	buf_add(&b, "", 1);
@@ -223,19 +204,21 @@ static void sink_row(struct grid *g, struct json_object *s)
 {
 	char number[32];
 
-	grid_cell(g, "%s", text_of(s, "name"));
-	grid_cell(g, "%s", text_of(s, "state"));
-	grid_cell(g, "%s", text_number(number, number_of(s, "delivered")));
-	grid_cell(g, "%s", text_number(number, number_of(s, "retried")));
+	grid_cell(g, "%s", answer_text(s, "name"));
+	grid_cell(g, "%s", answer_text(s, "state"));
+	grid_cell(g, "%s", text_number(number, answer_number(s, "delivered")));
+	grid_cell(g, "%s", text_number(number, answer_number(s, "retried")));
 	grid_cell(g, "%s", text_number(number, sum_of(s, "lost")));
-	grid_cell(g, "%s", text_number(number, number_of(s, "queued") + number_of(s, "spooled")));
 	grid_cell(g, "%s",
-		  text_bytes(number, number_of(s, "queued_bytes") + number_of(s, "spooled_bytes")));
+		  text_number(number, answer_number(s, "queued") + answer_number(s, "spooled")));
+	grid_cell(g, "%s",
+		  text_bytes(number,
+			     answer_number(s, "queued_bytes") + answer_number(s, "spooled_bytes")));
 }
 
 static void add_sinks(const struct ctl *c, struct json_object *o, struct buf *out)
 {
-	struct json_object *list = list_of(o, "sinks");
+	struct json_object *list = answer_list(o, "sinks");
 	struct grid g = {.columns = {{"SINK", false, 0},
 				     {"STATE", false, 0},
 				     {"DELIVERED", true, 0},
@@ -246,24 +229,24 @@ static void add_sinks(const struct ctl *c, struct json_object *o, struct buf *ou
 			 .ncolumns = 7};
 	bool spools = false, servers = false;
 
-	for (size_t i = 0; i < length_of(list); i++) {
+	for (size_t i = 0; i < answer_length(list); i++) {
 		struct json_object *s = json_object_array_get_idx(list, i);
 
 		spools |= json_object_object_get(s, "spooled") != NULL;
-		servers |= !strcmp(text_of(s, "names"), "server");
+		servers |= !strcmp(answer_text(s, "names"), "server");
 	}
 	if (spools)
 		g.columns[g.ncolumns++] = (struct grid_column){"OLDEST", true, 1};
 	if (servers)
 		g.columns[g.ncolumns++] = (struct grid_column){"NAMES", false, 1};
-	for (size_t i = 0; i < length_of(list); i++) {
+	for (size_t i = 0; i < answer_length(list); i++) {
 		struct json_object *s = json_object_array_get_idx(list, i);
 
 		sink_row(&g, s);
 		if (spools)
 			oldest_cell(&g, s);
 		if (servers)
-			grid_cell(&g, "%s", text_of(s, "names"));
+			grid_cell(&g, "%s", answer_text(s, "names"));
 	}
 	if (g.ncells) {
 		buf_str(out, "\n");
@@ -276,21 +259,21 @@ static void add_sinks(const struct ctl *c, struct json_object *o, struct buf *ou
 
 static void add_discoveries(const struct ctl *c, struct json_object *o, struct buf *out)
 {
-	struct json_object *list = list_of(o, "discoveries");
+	struct json_object *list = answer_list(o, "discoveries");
 	struct grid g = {
 		.columns = {{"DISCOVERY", false, 0}, {"TARGETS", true, 0}, {"STATE", false, 0}},
 		.ncolumns = 3};
 	char number[32];
 
-	for (size_t i = 0; i < length_of(list); i++) {
+	for (size_t i = 0; i < answer_length(list); i++) {
 		struct json_object *d = json_object_array_get_idx(list, i);
 
-		grid_cell(&g, "%s", text_of(d, "name"));
-		grid_cell(&g, "%s", text_number(number, number_of(d, "targets")));
+		grid_cell(&g, "%s", answer_text(d, "name"));
+		grid_cell(&g, "%s", text_number(number, answer_number(d, "targets")));
 		grid_cell(&g, "%s",
-			  *text_of(d, "error")   ? "failing"
-			  : bool_of(d, "synced") ? "in sync"
-						 : "looking");
+			  *answer_text(d, "error")   ? "failing"
+			  : answer_bool(d, "synced") ? "in sync"
+						     : "looking");
 	}
 	if (g.ncells) {
 		buf_str(out, "\n");
@@ -304,11 +287,11 @@ static void print_status(const struct ctl *c, struct json_object *o, struct buf 
 {
 	struct buf b = {0};
 
-	buf_printf(&b, "fusee %s, pid %" PRIu64 ", up for ", text_of(o, "version"),
-		   number_of(o, "pid"));
-	add_time(&b, real_of(o, "uptime_s"));
-	buf_printf(&b, ", %s", text_of(o, "state"));
-	line(c, out, "agent", &b);
+	buf_printf(&b, "fusee %s, pid %" PRIu64 ", up for ", answer_text(o, "version"),
+		   answer_number(o, "pid"));
+	add_time(&b, answer_real(o, "uptime_s"));
+	buf_printf(&b, ", %s", answer_text(o, "state"));
+	answer_line(out, c->width, "agent", &b);
 	buf_fini(&b);
 	add_config(c, o, out);
 	add_sampling(c, o, out);
@@ -325,52 +308,25 @@ static void print_explain(const struct ctl *c, struct json_object *o, struct buf
 
 static void print_targets(const struct ctl *c, struct json_object *o, struct buf *out)
 {
-	target_table(list_of(o, "targets"), c->width, 0, out);
+	target_table(answer_list(o, "targets"), c->width, 0, out);
 }
 
 /* ---- the commands ---- */
 
-static void print_reload(const struct ctl *c, struct json_object *o, struct buf *out)
-{
-	(void)c;
-	(void)o;
-	buf_str(out, "reloaded\n");
-}
-
-static void print_pause(const struct ctl *c, struct json_object *o, struct buf *out)
-{
-	(void)c;
-	(void)o;
-	buf_str(out, "sampling is paused: fusee ctl resume goes on\n");
-}
-
-static void print_resume(const struct ctl *c, struct json_object *o, struct buf *out)
-{
-	(void)c;
-	(void)o;
-	buf_str(out, "sampling goes on\n");
-}
-
-static void print_flush(const struct ctl *c, struct json_object *o, struct buf *out)
-{
-	(void)c;
-	(void)o;
-	buf_str(out, "everything is delivered\n");
-}
-
 static const struct command {
 	const char *name;
 	void (*print)(const struct ctl *, struct json_object *, struct buf *out);
+	const char *said; /* in place of print */
 } commands[] = {
-	{"status", print_status},
-	{"targets", print_targets},
-	{"explain", print_explain},
-	{"reload", print_reload},
-	{"pause", print_pause},
-	{"resume", print_resume},
-	{"flush", print_flush},
-	{"help", NULL},
-	{NULL, NULL},
+	{"status", print_status, NULL},
+	{"targets", print_targets, NULL},
+	{"explain", print_explain, NULL},
+	{"reload", NULL, "reloaded\n"},
+	{"pause", NULL, "sampling is paused: fusee ctl resume goes on\n"},
+	{"resume", NULL, "sampling goes on\n"},
+	{"flush", NULL, "everything is delivered\n"},
+	{"help", NULL, NULL},
+	{NULL, NULL, NULL},
 };
 
 static const struct command *find(const char *name)
@@ -382,10 +338,8 @@ static const struct command *find(const char *name)
 			return k;
 		guess_offer(&guess, k->name);
 	}
-	if (guess.best)
-		log_error("fusee ctl has no command '%s' (did you mean '%s'?)", name, guess.best);
-	else
-		log_error("fusee ctl has no command '%s': fusee ctl --help lists them", name);
+	log_error("fusee ctl has no command '%s'" GUESS_HINT, name,
+		  GUESS_WORDS(guess, ": fusee ctl --help lists them"));
 	return NULL;
 }
 
@@ -413,15 +367,17 @@ static int print_answer(const struct ctl *c, const struct command *k, const char
 			  "version?",
 			  c->socket);
 		code = EX_PROTOCOL;
-	} else if (!bool_of(o, "ok")) {
+	} else if (!answer_bool(o, "ok")) {
 		code = 1;
 	}
 	if (c->json && code != EX_PROTOCOL)
 		buf_printf(&out, "%s\n", text);
 	else if (code == 1)
-		log_lines(text_of(o, "error"));
-	else if (!code)
+		log_lines(answer_text(o, "error"));
+	else if (!code && k->print)
 		k->print(c, o, &out);
+	else if (!code)
+		buf_str(&out, k->said);
 	err = out.error ? out.error : buf_write(&out, STDOUT_FILENO);
 	if (err && err != -EPIPE) {
 		log_error("cannot write to standard output: %s", strerror(-err));
@@ -498,7 +454,7 @@ static int run(struct ctl *c)
 
 	if (!k)
 		return EX_USAGE;
-	if (!k->print && !c->json) {
+	if (!k->print && !k->said && !c->json) {
 		cli_print_help(&ctl_command);
 		return 0;
 	}

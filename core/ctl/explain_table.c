@@ -2,38 +2,26 @@
 #include "ctl/internal/explain_table.h"
 
 #include "console/grid.h"
-#include "ctl/members.h"
-
-/* "decision   TEXT" */
-static void line(struct buf *out, uint32_t width, const char *name, struct buf *text)
-{
-	buf_add(text, "", 1);
-	buf_printf(out, "%-10s ", name);
-	if (text->error)
-		out->error = text->error;
-	else
-		grid_wrap(out, text->p, 11, 11, width);
-	buf_fini(text);
-}
+#include "ctl/answer.h"
 
 /* "97 Hz to sink.pprof: why" */
 static void put_decision(struct json_object *d, struct buf *b)
 {
-	struct json_object *sinks = list_of(d, "sinks");
-	double share = real_of(d, "share");
+	struct json_object *sinks = json_object_object_get(d, "sinks");
+	double share = answer_real(d, "share");
 
-	if (bool_of(d, "profile")) {
-		buf_printf(b, "%g Hz", real_of(d, "hz"));
+	if (json_object_get_boolean(json_object_object_get(d, "profile"))) {
+		buf_printf(b, "%g Hz", answer_real(d, "hz"));
 		if (share < 1)
 			buf_printf(b, ", lowered to %.0f%% by the budget,", 100 * share);
 		buf_str(b, " to");
-		for (size_t i = 0; i < length_of(sinks); i++)
+		for (size_t i = 0; i < answer_length(sinks); i++)
 			buf_printf(b, "%s %s", i ? "," : "",
 				   json_object_get_string(json_object_array_get_idx(sinks, i)));
 	} else {
 		buf_str(b, "not profiled");
 	}
-	buf_printf(b, ": %s", text_of(d, "why"));
+	buf_printf(b, ": %s", answer_text(d, "why"));
 }
 
 static void put_labels(struct json_object *list, uint32_t width, struct buf *out)
@@ -45,10 +33,10 @@ static void put_labels(struct json_object *list, uint32_t width, struct buf *out
 				     {"BY", false, 1}},
 			 .ncolumns = 4};
 
-	for (size_t i = 0; i < length_of(list); i++)
+	for (size_t i = 0; i < answer_length(list); i++)
 		for (size_t k = 0; k < 4; k++)
 			grid_cell(&g, "%s",
-				  text_of(json_object_array_get_idx(list, i), members[k]));
+				  answer_text(json_object_array_get_idx(list, i), members[k]));
 	if (g.ncells) {
 		buf_str(out, "\n");
 		grid_print(&g, width, out);
@@ -59,15 +47,15 @@ static void put_labels(struct json_object *list, uint32_t width, struct buf *out
 /* A row for each rule that does something; one for a sink whose rules do nothing. */
 static void put_sink(struct grid *g, struct json_object *sink)
 {
-	struct json_object *rules = list_of(sink, "rules");
-	size_t n = length_of(rules);
+	struct json_object *rules = json_object_object_get(sink, "rules");
+	size_t n = answer_length(rules);
 
 	for (size_t i = 0; i < n || !i; i++) {
 		struct json_object *rule = i < n ? json_object_array_get_idx(rules, i) : NULL;
 
-		grid_cell(g, "%s", text_of(sink, "sink"));
-		grid_cell(g, "%s", rule ? text_of(rule, "rule") : "-");
-		grid_cell(g, "%s", rule ? text_of(rule, "does") : "nothing");
+		grid_cell(g, "%s", answer_text(sink, "sink"));
+		grid_cell(g, "%s", rule ? answer_text(rule, "rule") : "-");
+		grid_cell(g, "%s", rule ? answer_text(rule, "does") : "nothing");
 	}
 }
 
@@ -76,7 +64,7 @@ static void put_relabel(struct json_object *list, uint32_t width, struct buf *ou
 	struct grid g = {.columns = {{"SINK", false, 0}, {"RULE", false, 0}, {"DOES", false, 1}},
 			 .ncolumns = 3};
 
-	for (size_t i = 0; i < length_of(list); i++)
+	for (size_t i = 0; i < answer_length(list); i++)
 		put_sink(&g, json_object_array_get_idx(list, i));
 	if (g.ncells) {
 		buf_str(out, "\n");
@@ -89,10 +77,12 @@ void explain_table(struct json_object *answer, uint32_t width, struct buf *out)
 {
 	struct buf b = {0};
 
-	buf_printf(&b, "%.0f %s", real_of(answer, "pid"), text_of(answer, "process"));
-	line(out, width, "process", &b);
+	buf_printf(&b, "%.0f %s", answer_real(answer, "pid"), answer_text(answer, "process"));
+	answer_line(out, width, "process", &b);
+	buf_reset(&b);
 	put_decision(json_object_object_get(answer, "decision"), &b);
-	line(out, width, "decision", &b);
-	put_labels(list_of(answer, "labels"), width, out);
-	put_relabel(list_of(answer, "relabel"), width, out);
+	answer_line(out, width, "decision", &b);
+	buf_fini(&b);
+	put_labels(json_object_object_get(answer, "labels"), width, out);
+	put_relabel(json_object_object_get(answer, "relabel"), width, out);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "console/grid.h"
-#include "ctl/members.h"
+#include "ctl/answer.h"
 
 /* The place of a label: names that people use come first, long labels last. */
 static int rank(const char *label)
@@ -42,16 +42,16 @@ static void add_labels(struct json_object *target, struct buf *b)
 
 static void add_target(struct grid *g, struct json_object *t)
 {
-	struct json_object *sinks = list_of(t, "sinks");
-	bool profile = bool_of(t, "profile");
+	struct json_object *sinks = json_object_object_get(t, "sinks");
+	bool profile = answer_bool(t, "profile");
 	struct buf b = {0};
 
-	grid_cell(g, "%" PRIu64, number_of(t, "processes"));
+	grid_cell(g, "%" PRIu64, answer_number(t, "processes"));
 	if (profile)
-		grid_cell(g, "%g", real_of(t, "hz"));
+		grid_cell(g, "%g", answer_real(t, "hz"));
 	else
 		grid_cell(g, "-");
-	for (size_t i = 0; i < length_of(sinks); i++)
+	for (size_t i = 0; i < answer_length(sinks); i++)
 		buf_printf(&b, "%s%s", i ? "," : "",
 			   json_object_get_string(json_object_array_get_idx(sinks, i)));
 	grid_cell(g, "%.*s", profile ? (int)b.len : 1, profile ? b.p ? b.p : "" : "-");
@@ -67,16 +67,16 @@ static int by_processes(const void *a, const void *b)
 {
 	struct json_object *x = *(struct json_object *const *)a,
 			   *y = *(struct json_object *const *)b;
-	uint64_t n = number_of(x, "processes"), m = number_of(y, "processes");
+	uint64_t n = answer_number(x, "processes"), m = answer_number(y, "processes");
 
-	if (bool_of(x, "profile") != bool_of(y, "profile"))
-		return bool_of(x, "profile") ? -1 : 1;
+	if (answer_bool(x, "profile") != answer_bool(y, "profile"))
+		return answer_bool(x, "profile") ? -1 : 1;
 	return (n < m) - (n > m);
 }
 
 void target_table(struct json_object *list, uint32_t width, size_t rows, struct buf *out)
 {
-	size_t all = length_of(list), n = rows && rows < all ? rows : all;
+	size_t all = answer_length(list), n = rows && rows < all ? rows : all;
 	struct grid g = {.columns = {{"PROCESSES", true, 0},
 				     {"HZ", true, 0},
 				     {"SINKS", false, 1},

@@ -168,14 +168,9 @@ static void set_all(struct api *a, const struct plan_settings *g, const char *wh
 
 		if (!option) {
 			guess = (struct guess){.word = o->name};
-			for (uint32_t k = 0; k < g->options.n; k++)
-				guess_offer(&guess,
-					    FUSEE_AT(struct fusee_option, g->options, k)->name);
-			plan_builder_error(&a->builder, where,
-					   guess.best
-						   ? "%s: unknown option '%s' (did you mean '%s'?)"
-						   : "%s: unknown option '%s'",
-					   g->name, o->name, guess.best);
+			options_offer(&g->options, &guess);
+			plan_builder_error(&a->builder, where, "%s: unknown option '%s'" GUESS_HINT,
+					   g->name, o->name, GUESS_WORDS(guess, ""));
 		} else if (o->value.kind &&
 			   plan_builder_set(&a->builder, option, &o->value, &text)) {
 			plan_builder_error(&a->builder, where, "%s: %s", g->name,

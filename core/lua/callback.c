@@ -190,13 +190,9 @@ static int target_index(lua_State *L)
 		}
 		guess_offer(&g, target_methods[i].name);
 	}
-	if (g.best)
-		return script_error(L, "a target has no '%.60s' (did you mean '%s'?)", name,
-				    g.best);
-	return script_error(L,
-			    "a target has no '%.60s': there are labels, pids, hz, cpu, rate, drop, "
-			    "label and profile",
-			    name);
+	return script_error(L, "a target has no '%.60s'" GUESS_HINT, name,
+			    GUESS_WORDS(g, ": there are labels, pids, hz, cpu, rate, drop, label "
+					   "and profile"));
 }
 
 static int target_newindex(lua_State *L)

@@ -262,7 +262,6 @@ static int no_global(lua_State *L)
 {
 	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
 	struct guess g = {.word = name};
-	char best[64] = "";
 
 	lua_pushvalue(L, 2);
 	if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL)
@@ -275,11 +274,7 @@ static int no_global(lua_State *L)
 		if (lua_type(L, -1) == LUA_TSTRING)
 			guess_offer(&g, lua_tostring(L, -1));
 	}
-	if (g.best) {
-		strncpy(best, g.best, sizeof(best) - 1);
-		return script_error(L, "no global '%.60s' (did you mean '%s'?)", name, best);
-	}
-	return script_error(L, "no global '%.60s'", name);
+	return script_error(L, "no global '%.60s'" GUESS_HINT, name, GUESS_WORDS(g, ""));
 }
 
 static int set_global(lua_State *L)

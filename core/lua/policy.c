@@ -199,10 +199,8 @@ static void unknown_field(lua_State *L, struct question *q)
 	guess_offer(&g, "hz");
 	guess_offer(&g, "labels");
 	guess_offer(&g, "to");
-	if (g.best)
-		wrong(q, "unknown '%.60s' (did you mean '%s'?)", g.word, g.best);
-	else
-		wrong(q, "unknown '%.60s': there are hz, labels and to", g.word);
+	wrong(q, "unknown '%.60s'" GUESS_HINT, g.word,
+	      GUESS_WORDS(g, ": there are hz, labels and to"));
 }
 
 static void answer_table(lua_State *L, struct question *q)

@@ -232,13 +232,9 @@ static int profile_index(lua_State *L)
 		}
 		guess_offer(&g, fields[i].name);
 	}
-	if (g.best)
-		return script_error(L, "a profile has no '%.60s' (did you mean '%s'?)", name,
-				    g.best);
-	return script_error(L,
-			    "a profile has no '%.60s': there are sink, labels, duration, samples, "
-			    "cpu and top",
-			    name);
+	return script_error(
+		L, "a profile has no '%.60s'" GUESS_HINT, name,
+		GUESS_WORDS(g, ": there are sink, labels, duration, samples, cpu and top"));
 }
 
 static int profile_newindex(lua_State *L)

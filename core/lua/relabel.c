@@ -18,12 +18,9 @@ static void unknown_field(struct api *a, const char *what, const char *where, co
 {
 	struct guess g = {.word = name};
 
-	for (uint32_t i = 0; i < relabel_rule_options.n; i++)
-		guess_offer(&g, FUSEE_AT(struct fusee_option, relabel_rule_options, i)->name);
-	plan_builder_error(&a->builder, where,
-			   g.best ? "%s: unknown field '%.80s' (did you mean '%s'?)"
-				  : "%s: unknown field '%.80s'",
-			   what, name, g.best);
+	options_offer(&relabel_rule_options, &g);
+	plan_builder_error(&a->builder, where, "%s: unknown field '%.80s'" GUESS_HINT, what, name,
+			   GUESS_WORDS(g, ""));
 }
 
 /* Sets the rule's fields from a->options. false: something was wrong; recorded. */

@@ -147,9 +147,7 @@ static void answer_unknown(struct client *c, const struct control_command *comma
 	for (const struct control_command *k = commands; k->name; k++)
 		guess_offer(&g, k->name);
 	guess_offer(&g, "help");
-	buf_printf(&b, "there is no command '%.64s'", name);
-	if (g.best)
-		buf_printf(&b, " (did you mean '%s'?)", g.best);
+	buf_printf(&b, "there is no command '%.64s'" GUESS_HINT, name, GUESS_WORDS(g, ""));
 	buf_add(&b, "", 1);
 	send_answer(c, "", b.error ? "out of memory" : b.p);
 	buf_fini(&b);

@@ -20,11 +20,8 @@ static void add_unknown(struct buf *b, const struct fusee_plugin *d, const char 
 {
 	struct guess g = {.word = name};
 
-	for (uint32_t i = 0; i < d->options.n; i++)
-		guess_offer(&g, FUSEE_AT(struct fusee_option, d->options, i)->name);
-	buf_printf(b, "unknown option '%s'", name);
-	if (g.best)
-		buf_printf(b, " (did you mean '%s'?)", g.best);
+	options_offer(&d->options, &g);
+	buf_printf(b, "unknown option '%s'" GUESS_HINT, name, GUESS_WORDS(g, ""));
 }
 
 static bool is_given(const struct instance_options *o, const char *name)

@@ -121,10 +121,9 @@ static int set_enum(char *at, const struct fusee_option *o, const char *value, c
 	}
 	for (n = 0; o->choices[n]; n++)
 		buf_printf(&b, "%s%s", n ? ", " : "", o->choices[n]);
-	if (g.best)
-		buf_printf(&b, " (did you mean '%s'?)", g.best);
 	buf_add(&b, "", 1);
-	if (b.error || asprintf(text, "option '%s': '%s' is none of %s", o->name, value, b.p) < 0)
+	if (b.error || asprintf(text, "option '%s': '%s' is none of %s" GUESS_HINT, o->name, value,
+				b.p, GUESS_WORDS(g, "")) < 0)
 		*text = NULL;
 	buf_fini(&b);
 	return -EINVAL;
@@ -285,6 +284,12 @@ const struct fusee_option *options_find(const struct fusee_table *options, const
 			return o;
 	}
 	return NULL;
+}
+
+void options_offer(const struct fusee_table *options, struct guess *g)
+{
+	for (uint32_t i = 0; i < options->n; i++)
+		guess_offer(g, FUSEE_AT(struct fusee_option, *options, i)->name);
 }
 
 static bool is_list_or_map(const struct fusee_option *o)

@@ -6,6 +6,7 @@
 #include <fusee/plugin.h>
 
 #include "base/buf.h"
+#include "base/guess.h"
 
 /* A value as a script or a flag contains it. */
 enum option_value_kind { OPTION_TEXT = 1, OPTION_LIST, OPTION_MAP };
@@ -28,6 +29,8 @@ void option_value_fini(struct option_value *);
 int options_check(const struct fusee_table *options, uint32_t ctx_size, char **text);
 /* NULL: the table lacks the option. */
 const struct fusee_option *options_find(const struct fusee_table *options, const char *name);
+/* Offers the names of all. */
+void options_offer(const struct fusee_table *options, struct guess *);
 /* Appends an option's limits in its unit: "4KiB to 1MiB", "1s to 1d", "at least 1"; nothing if it
  * has none. 0 or -ENOMEM. */
 int options_range(struct buf *, const struct fusee_option *);

@@ -128,12 +128,10 @@ static int find_action(struct relabel_rule *r, const char *name, char **text)
 		}
 		guess_offer(&g, relabel_action_names[i]);
 	}
-	if (g.best)
-		return wrong(text, "unknown action '%.80s' (did you mean '%s'?)", name, g.best);
-	return wrong(text,
-		     "unknown action '%.80s': it must be replace, keep, drop, keepequal, "
-		     "dropequal, labelmap, labelkeep, labeldrop, hashmod, lowercase or uppercase",
-		     name);
+	return wrong(text, "unknown action '%.80s'" GUESS_HINT, name,
+		     GUESS_WORDS(g, ": it must be replace, keep, drop, keepequal, dropequal, "
+				    "labelmap, labelkeep, labeldrop, hashmod, lowercase or "
+				    "uppercase"));
 }
 
 static bool has_target(const struct relabel_rule *r)

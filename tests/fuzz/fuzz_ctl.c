@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/ctl/ctl.c core/console/grid.c core/ctl/target_table.c core/ctl/explain_table.c core/ctl/members.c core/base/buf.c core/base/guess.c
+// sources: core/ctl/ctl.c core/console/grid.c core/ctl/target_table.c core/ctl/explain_table.c core/ctl/answer.c core/base/buf.c core/base/guess.c
 // sources: core/base/text.c core/base/utf8.c
 // flags: -Wl,--wrap=buf_write -Wl,--wrap=log_at
 // libs: -ljson-c
