@@ -29,9 +29,11 @@ enum sampler_choice {
 	SAMPLER_AUTO,     /* the BPF sampler where it can be opened, else the snapshot sampler */
 	SAMPLER_BPF,      /* the BPF sampler, or an error */
 	SAMPLER_SNAPSHOT, /* the snapshot sampler: user space unwinds stack copies */
+	SAMPLER_STOP,     /* threads are stopped: stop/sampler.h. Of recordings only */
 };
 
-extern const char *const sampler_choices[]; /* their names, by number; ends with NULL */
+/* Their names, by number, but SAMPLER_STOP's; ends with NULL. */
+extern const char *const sampler_choices[];
 
 /* The set is borrowed. 0; or -errno and, in *why, a malloc'ed sentence or NULL. */
 int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *unwinders,

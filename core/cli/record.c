@@ -58,7 +58,7 @@ static int set_sampler(void *arg, const char *value)
 
 	if (!session_sampler(value, &r->session.o.profiler.sampler))
 		return 0;
-	return cli_bad_usage(&record_command, "'%s' is not a sampler: bpf, snapshot or auto",
+	return cli_bad_usage(&record_command, "'%s' is not a sampler: bpf, snapshot, stop or auto",
 			     value);
 }
 
@@ -152,8 +152,10 @@ static const struct cli_option options[] = {
 	 MEMBER(session.o.profiler.threads)},
 	{"sampler", 0, "NAME",
 	 "where stacks are unwound: bpf (in the kernel), snapshot (in\n"
-	 "user space, from copies); default auto (bpf where it works)",
-	 CLI_CALL, .set = set_sampler, .words = "bpf snapshot auto"},
+	 "user space, from copies), stop (each thread is stopped for it,\n"
+	 "without root); default auto (bpf where it works, else snapshot,\n"
+	 "and stop for languages)",
+	 CLI_CALL, .set = set_sampler, .words = "bpf snapshot stop auto"},
 	{"stack", 0, "SIZE",
 	 "bytes of stack that are copied with a sample which user\n"
 	 "space unwinds; default 65528, with -e 16384",
@@ -312,17 +314,36 @@ static void show_progress(struct session *s, bool key)
 	fflush(stderr);
 }
 
+/* Why threads are stopped, or what of them. */
+static void log_stop(const struct session *s)
+{
+	const struct profiler *p = &s->profiler;
+	const char *why = p->no_stream ? p->no_stream : NULL;
+
+	if (p->stream)
+		log_info("%g Hz, unwinding in user space%s, that of languages while their threads "
+			 "are stopped%s%s",
+			 s->o.hz, s->o.profiler.kernel ? ", without the kernel's part" : "",
+			 p->no_bpf ? ": no BPF sampler, " : "", p->no_bpf ? p->no_bpf : "");
+	else
+		log_info("%g Hz, unwinding while threads are stopped, for 1 %% of their time at "
+			 "most%s%s",
+			 s->o.hz, why ? ": no perf events, " : "", why ? why : "");
+}
+
 /* Which sampler is used, and why not the other. */
 static void log_sampler(const struct session *s)
 {
 	const struct profiler *p = &s->profiler;
-	const char *part = perf_stream_kernel(p->stream) || !s->o.profiler.kernel
+	const char *part = profiler_kernel(p) || !s->o.profiler.kernel
 				   ? ""
 				   : ", without the kernel's part";
 
 	if (*s->o.event.name)
 		log_info("%s, a sample for each %llu%s", s->o.event.name,
 			 (unsigned long long)session_period(s), part);
+	else if (p->stop)
+		log_stop(s);
 	else if (p->bpf)
 		log_info("%g Hz, unwinding in the kernel%s", s->o.hz, part);
 	else if (p->no_bpf)

@@ -20,6 +20,7 @@
 #include "record/unwind_flags.h"
 #include "process/procfs.h"
 #include "profiler/build_profile.h"
+#include "stop/rights.h"
 #include "dump/internal/threads.h"
 #include "unwind/walk.h"
 
@@ -89,48 +90,13 @@ static int cannot_look(pid_t pid, int err)
 	}
 }
 
-static int yama_scope(void)
+static int refused(pid_t pid, pid_t tracer, int code)
 {
-	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-	int scope = 0;
+	char why[256];
 
-	if (f && fscanf(f, "%d", &scope) != 1)
-		scope = 0;
-	if (f)
-		fclose(f);
-	return scope;
-}
-
-static void no_right(pid_t pid)
-{
-	int scope = yama_scope();
-
-	if (scope == 3)
-		log_error("cannot stop the threads of process %d: kernel.yama.ptrace_scope is 3, "
-			  "so no process may, until the machine is started anew",
-			  (int)pid);
-	else if (scope)
-		log_error("cannot stop the threads of process %d: kernel.yama.ptrace_scope is %d: "
-			  "run fusee with sudo, or sudo sysctl kernel.yama.ptrace_scope=0",
-			  (int)pid, scope);
-	else
-		log_error("cannot stop the threads of process %d: it is another user's, or has "
-			  "more rights: run fusee with sudo",
-			  (int)pid);
-}
-
-static void traced(pid_t pid, pid_t tracer)
-{
-	char comm[16] = "";
-
-	if (!procfs_comm(tracer, tracer, comm) && *comm)
-		log_error("process %d is traced by process %d (%s), and a process has one tracer "
-			  "at most: detach that first",
-			  (int)pid, (int)tracer, comm);
-	else
-		log_error("process %d is traced already, and a process has one tracer at most: "
-			  "detach the other first",
-			  (int)pid);
+	stop_refusal(pid, tracer, why, sizeof(why));
+	log_error("%s", why);
+	return code;
 }
 
 /* Why no thread has a user stack. 0: some have, or the process is a kernel thread. */
@@ -144,14 +110,10 @@ static int check(pid_t pid, const struct dump *d)
 		return EX_NOINPUT;
 	}
 	for (uint32_t i = 0; i < d->n; i++) {
-		if (d->threads[i].miss == DUMP_NO_RIGHT) {
-			no_right(pid);
-			return EX_NOPERM;
-		}
-		if (d->threads[i].miss == DUMP_TRACED) {
-			traced(pid, d->threads[i].state.tracer);
-			return 1;
-		}
+		if (d->threads[i].miss == DUMP_NO_RIGHT)
+			return refused(pid, 0, EX_NOPERM);
+		if (d->threads[i].miss == DUMP_TRACED)
+			return refused(pid, d->threads[i].state.tracer, 1);
 		if (d->threads[i].miss == DUMP_NO_STOP) {
 			log_error("process %d did not stop: a thread in uninterruptible sleep "
 				  "cannot be stopped before its wait ends: run fusee as root, "

@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "process/procfs.h"
 #include "process/stopped_thread.h"
-#include "dump/internal/mapped_code.h"
+#include "stop/mapped_code.h"
 #include "dump/internal/saved_registers.h"
-#include "dump/internal/thread_memory.h"
+#include "stop/thread_memory.h"
 #include "unwind/walk.h"
 
 #define MAX_STOPS 8 /* of one thread: for tables that are made late, and code that is new */

@@ -25,6 +25,12 @@ static const struct {
 				     "sample."},
 	[LOSS_THROTTLED] = {"throttled", LOSS_TICK,
 			    "The kernel stopped the event for a while, because it came too often."},
+	[LOSS_TRACED] = {"traced already", LOSS_TICK,
+			 "Another process traced the thread, as a debugger does, and a thread has "
+			 "one tracer at most."},
+	[LOSS_NOT_STOPPED] = {"stop not allowed", LOSS_TICK,
+			      "The thread could not be stopped: it is another user's, or has more "
+			      "rights."},
 	[LOSS_NO_MEMORY] = {"no memory", LOSS_STACK, "fusee had no memory for the stack."},
 	[LOSS_PROCESS_CHANGED] = {"process changed while its stack was walked", LOSS_STACK,
 				  "The stack was walked with the tables of the program that the "

@@ -149,6 +149,12 @@ int pipeline_walk_stopped(struct pipeline *, const struct sample *, bool wait,
 			  struct walk_steps **steps);
 /* Adds the stack that was unwound last to slot 0. */
 void pipeline_add_stopped(struct pipeline *, const struct sample *);
+/* Delivers it as a sample of the perf stream: by its route, and over code made at run time when
+ * that was read again. changed: the process has other code than when it was scanned, so that is why
+ * there is no stack. */
+void pipeline_deliver_stopped(struct pipeline *, const struct sample *, bool changed);
+/* Do language unwinders step code of the process, as far as is known? */
+bool pipeline_has_language(const struct pipeline *, pid_t pid);
 
 /* Frees processes that ended some seconds ago, and files that no process has mapped for a minute
  * and no collector names. To be called now and then. */

@@ -43,18 +43,26 @@ static void note_step(void *arg, const struct claim *c)
 	*(bool *)arg = true;
 }
 
-bool pipeline_offer(struct pipeline *p, pid_t pid)
+bool pipeline_has_language(const struct pipeline *p, pid_t pid)
 {
 	struct process *proc = process_find(p->processes, pid);
 	bool steps = false;
 
 	if (!proc)
 		return false;
-	claims_offer_all(p->claims, proc, clock_now());
 	claims_each_step(p->claims, proc->id, 0, UINT64_MAX, note_step, &steps);
-	for (uint32_t i = 0; i < proc->n; i++)
-		steps |= proc->mappings[i].file && proc->mappings[i].file->claimed;
+	for (uint32_t i = 0; !steps && i < proc->n; i++)
+		steps = proc->mappings[i].file && proc->mappings[i].file->claimed;
 	return steps;
+}
+
+bool pipeline_offer(struct pipeline *p, pid_t pid)
+{
+	struct process *proc = process_find(p->processes, pid);
+
+	if (proc)
+		claims_offer_all(p->claims, proc, clock_now());
+	return pipeline_has_language(p, pid);
 }
 
 int pipeline_walk_stopped(struct pipeline *p, const struct sample *s, bool wait,
@@ -82,4 +90,16 @@ void pipeline_add_stopped(struct pipeline *p, const struct sample *s)
 
 	if (proc)
 		pipeline_add(p, proc, s, &route, process_comm(p->processes, proc, s->tid));
+}
+
+void pipeline_deliver_stopped(struct pipeline *p, const struct sample *s, bool changed)
+{
+	struct pipeline_route route;
+	struct process *proc = pipeline_begin_sample(p, s, &route);
+
+	if (!proc)
+		return;
+	if (changed)
+		pipeline_clear_walk(p, LOSS_CODE_CHANGED);
+	pipeline_deliver(p, proc, s, &route, process_comm(p->processes, proc, s->tid), proc);
 }

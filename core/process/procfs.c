@@ -337,6 +337,16 @@ pid_t procfs_process_of(pid_t tid)
 	return status_number(tid, "\nTgid:", &pid) == 1 ? (pid_t)pid : tid;
 }
 
+int procfs_parent(pid_t pid, pid_t *parent)
+{
+	char text[1024], *p;
+	int r = read_stat(pid, text, &p);
+
+	if (r)
+		return r;
+	return sscanf(p + 1, " %*c %d", parent) == 1 ? 0 : -EBADMSG;
+}
+
 bool procfs_is_own(pid_t pid)
 {
 	long parent;

@@ -64,6 +64,7 @@ struct procfs_status {
 int procfs_status(pid_t pid, struct procfs_status *);
 /* The process that a thread is of; tid: it is not there. */
 pid_t procfs_process_of(pid_t tid);
+int procfs_parent(pid_t pid, pid_t *parent);
 /* Is it this process or a child of it? */
 bool procfs_is_own(pid_t pid);
 #endif

@@ -5,40 +5,45 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "process/procfs.h"
 
 #define SPIN_NS 200000u /* a thread that can stop does so within microseconds */
 #define POLL_NS 200000
 #define USER_CS 0x33u /* code segment of 64-bit programs */
 
-/* Waits for the stop. 0, -ESRCH or -ETIMEDOUT. */
-static int wait_for_stop(struct stopped_thread *t, uint64_t deadline_ns)
+/* Is it the main thread of a child of this process? Then its end is the parent's to see. */
+static bool is_own_child(pid_t tid)
 {
-	const struct timespec pause = {.tv_nsec = POLL_NS};
+	return !syscall(SYS_tgkill, tid, tid, 0) && procfs_is_own(tid);
+}
+
+/* 0: it has stopped; -EAGAIN: not yet; -ESRCH: it has ended. */
+static int look(struct stopped_thread *t)
+{
+	siginfo_t info = {.si_pid = 0};
 	int status;
 
-	for (;;) {
-		pid_t r = waitpid(t->tid, &status, __WALL | WNOHANG);
-		uint64_t now = clock_now();
-
-		if (r == t->tid && WIFSTOPPED(status)) {
-			/* A signal came first. It is delivered when the thread goes on. */
-			t->signal = status >> 16 ? 0 : WSTOPSIG(status);
-			return 0;
-		}
-		if (r == t->tid || (r < 0 && errno != EINTR))
-			return -ESRCH;
-		if (now >= deadline_ns)
-			return -ETIMEDOUT;
-		if (now < t->from_ns + SPIN_NS)
-			sched_yield();
-		else
-			nanosleep(&pause, NULL);
+	if (waitid(P_PID, (id_t)t->tid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL))
+		return errno == EINTR ? -EAGAIN : -ESRCH;
+	if (!info.si_pid)
+		return -EAGAIN;
+	if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) {
+		if (!is_own_child(t->tid))
+			waitpid(t->tid, &status, __WALL | WNOHANG);
+		return -ESRCH;
 	}
+	if (waitpid(t->tid, &status, __WALL | WNOHANG) != t->tid || !WIFSTOPPED(status))
+		return -EAGAIN;
+	/* A signal came first. It is delivered when the thread goes on. */
+	t->signal = status >> 16 ? 0 : WSTOPSIG(status);
+	return 0;
 }
 
 static int read_registers(struct stopped_thread *t)
@@ -70,23 +75,52 @@ static int read_registers(struct stopped_thread *t)
 	return 0;
 }
 
-int stopped_thread_begin(struct stopped_thread *t, pid_t tid, uint64_t deadline_ns)
+int stopped_thread_request(struct stopped_thread *t, pid_t tid)
 {
-	int r;
-
 	*t = (struct stopped_thread){.tid = tid};
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
 		return -errno;
 	t->from_ns = clock_now();
-	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL))
-		return -errno;
-	r = wait_for_stop(t, deadline_ns);
+	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL); /* fails if it ends, which a look shows */
+	return 0;
+}
+
+int stopped_thread_poll(struct stopped_thread *t)
+{
+	int r = look(t);
+
 	if (r)
 		return r;
 	r = read_registers(t);
 	if (r)
 		stopped_thread_end(t);
 	return r;
+}
+
+int stopped_thread_wait(struct stopped_thread *t, uint64_t deadline_ns)
+{
+	const struct timespec pause = {.tv_nsec = POLL_NS};
+
+	for (;;) {
+		int r = stopped_thread_poll(t);
+		uint64_t now = clock_now();
+
+		if (r != -EAGAIN)
+			return r;
+		if (now >= deadline_ns)
+			return -ETIMEDOUT;
+		if (now < t->from_ns + SPIN_NS)
+			sched_yield();
+		else
+			nanosleep(&pause, NULL);
+	}
+}
+
+int stopped_thread_begin(struct stopped_thread *t, pid_t tid, uint64_t deadline_ns)
+{
+	int r = stopped_thread_request(t, tid);
+
+	return r ? r : stopped_thread_wait(t, deadline_ns);
 }
 
 uint64_t stopped_thread_end(struct stopped_thread *t)

@@ -24,9 +24,15 @@ struct stopped_thread {
 /*
  * Stops the thread. 0; -ESRCH: it has ended; -EPERM: no right to, or it is traced already;
  * -ETIMEDOUT: it did not stop until deadline_ns (CLOCK_MONOTONIC), as in uninterruptible sleep. It
- * may stop later, and goes on when the calling thread ends.
+ * may stop later, which stopped_thread_poll() shows, and goes on when the calling thread ends.
  */
 int stopped_thread_begin(struct stopped_thread *, pid_t tid, uint64_t deadline_ns);
+/* The same in two parts, so that others are attended to meanwhile. After a request that returned 0
+ * the thread is polled until it has stopped or ended. */
+int stopped_thread_request(struct stopped_thread *, pid_t tid);
+int stopped_thread_wait(struct stopped_thread *, uint64_t deadline_ns);
+/* 0: it has stopped; -EAGAIN: not yet; -ESRCH: it has ended. */
+int stopped_thread_poll(struct stopped_thread *);
 /* Lets it go on. Returns how long it was stopped at most, in ns. */
 uint64_t stopped_thread_end(struct stopped_thread *);
 #endif

@@ -14,6 +14,8 @@
 #include "bpf/rates.h"
 #include "bpf/sampler_events.h"
 #include "events/probe.h"
+#include "profiler/internal/account.h"
+#include "stop/rights.h"
 #include "unwind/claims.h"
 
 uint64_t profiler_period_ns(double hz)
@@ -53,7 +55,8 @@ static int open_worker(struct profiler *p, const struct profiler_options *o)
 static int open_bpf(struct profiler *p, const struct profiler_options *o)
 {
 	const struct bpf_sampler_options bpf = {.table_bytes = o->table_bytes};
-	int r = o->kind ? 0
+	int r = o->kind || o->sampler == SAMPLER_STOP
+			? 0
 			: bpf_sampler_choose(&p->bpf, o->sampler, &p->unwinders, &bpf, &p->no_bpf);
 
 	if (!r)
@@ -144,7 +147,7 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 			  o->kind->name, o->kind->type == PERF_TYPE_TRACEPOINT ? -1 : 1);
 		return EX_NOPERM;
 	}
-	return r ? explain_refusal(o, r) : 0;
+	return r;
 }
 
 static bool tree_has(void *arg, pid_t pid)
@@ -174,6 +177,28 @@ static void tree_lost(void *arg)
 	process_tree_reread(((struct profiler *)arg)->tree, scan_added, arg);
 }
 
+/* Stacks of languages are to be had only of threads that are stopped. */
+static bool may_stop(const struct profiler *p, const struct profiler_options *o)
+{
+	return !p->bpf && o->npids && !o->kind &&
+	       (o->sampler == SAMPLER_AUTO || o->sampler == SAMPLER_STOP);
+}
+
+/* What is stopped for its samples is not sampled by events too. */
+static bool stop_route(void *arg, const struct sample *s, struct pipeline_route *route)
+{
+	const struct profiler *p = arg;
+
+	if (!s->memory && stop_sampler_has(p->stop, s->pid, s->time))
+		return false;
+	return !p->route || p->route(p->route_arg, s, route);
+}
+
+static void stop_forked(void *arg, pid_t parent, pid_t child)
+{
+	stop_sampler_forked(((struct profiler *)arg)->stop, parent, child);
+}
+
 static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 {
 	struct pipeline_options pipeline = {
@@ -194,13 +219,95 @@ static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 		pipeline.route = p->route ? tree_route : NULL;
 		pipeline.arg = p;
 	}
+	if (p->stream && !o->dynamic && may_stop(p, o)) {
+		pipeline.forked = stop_forked;
+		pipeline.route = stop_route;
+		pipeline.arg = p;
+	}
 	r = pipeline_new(&p->pipeline, &pipeline, p->worker, &p->unwinders);
+	if (!r && pipeline.route == stop_route && !o->route) {
+		struct collector *c;
+
+		r = collector_new(&c);
+		if (!r)
+			pipeline_set_collector(p->pipeline, 0, c);
+	}
 	if (!r)
 		r = symbolizer_new(&p->symbolizer, pipeline_files(p->pipeline), p->worker,
 				   o->inlines);
 	if (r)
 		log_error("cannot start sampling: %s", strerror(-r));
 	return r ? EX_OSERR : 0;
+}
+
+/* ---- without BPF ---- */
+
+/* The first of the processes that may not be stopped; 0: all may. A held command is a child. */
+static pid_t find_refused(const struct profiler_options *o, int *err)
+{
+	for (uint32_t i = 0; i < o->npids; i++) {
+		*err = stop_may(o->pids[i]);
+		if (*err)
+			return o->pids[i];
+	}
+	return 0;
+}
+
+static int open_stop(struct profiler *p, const struct profiler_options *o)
+{
+	const struct stop_options stop = {.pipeline = p->pipeline,
+					  .worker = p->worker,
+					  .period_ns = o->period_ns,
+					  .beside_events = p->stream};
+	int r = stop_sampler_new(&p->stop, &stop);
+
+	for (uint32_t i = 0; !r && i < o->npids; i++) {
+		r = stop_sampler_add(p->stop, o->pids[i]);
+		if (r == -ESRCH && o->npids > 1)
+			r = 0;
+	}
+	if (r)
+		log_error("cannot start sampling: %s", strerror(-r));
+	return r == -ESRCH ? EX_NOINPUT : r ? EX_OSERR : 0;
+}
+
+/* The sampler that stops threads was chosen. */
+static int check_stop(const struct profiler_options *o)
+{
+	char why[256];
+	int err = 0;
+	pid_t pid;
+
+	if (!o->npids) {
+		log_error("the sampler 'stop' stops the threads of processes that are named, and "
+			  "of what they start: name a command (-- COMMAND) or processes (-p PID)");
+		return EX_USAGE;
+	}
+	pid = find_refused(o, &err);
+	if (!pid)
+		return 0;
+	if (err == -ESRCH) {
+		log_error("there is no process %d", (int)pid);
+		return EX_NOINPUT;
+	}
+	stop_refusal(pid, 0, why, sizeof(why));
+	log_error("%s", why);
+	return EX_NOPERM;
+}
+
+static int open_sampling(struct profiler *p, const struct profiler_options *o)
+{
+	int r, err;
+
+	if (o->sampler == SAMPLER_STOP)
+		return check_stop(o);
+	r = open_stream(p, o);
+	if (r != -EACCES && r != -EPERM && r != -ENOSYS)
+		return r < 0 ? explain_refusal(o, r) : r;
+	if (!may_stop(p, o) || find_refused(o, &err))
+		return explain_refusal(o, r);
+	p->no_stream = strdup(strerror(-r));
+	return 0;
 }
 
 int profiler_open(struct profiler *p, const struct profiler_options *o)
@@ -211,18 +318,24 @@ int profiler_open(struct profiler *p, const struct profiler_options *o)
 			       .npids = o->npids,
 			       .dynamic = o->dynamic,
 			       .held = o->held,
+			       .period_ns = o->period_ns,
 			       .route = o->route,
 			       .route_arg = o->arg};
 	r = open_worker(p, o);
 	if (!r && !o->no_events)
 		r = open_bpf(p, o);
 	if (!r && !o->no_events)
-		r = open_stream(p, o);
-	return r ? r : open_pipeline(p, o);
+		r = open_sampling(p, o);
+	if (!r)
+		r = open_pipeline(p, o);
+	if (!r && !o->no_events && may_stop(p, o))
+		r = open_stop(p, o);
+	return r;
 }
 
 void profiler_close(struct profiler *p)
 {
+	stop_sampler_free(p->stop);
 	perf_stream_close(p->stream);
 	worker_stop(p->worker);
 	symbolizer_free(p->symbolizer);
@@ -230,6 +343,7 @@ void profiler_close(struct profiler *p)
 	process_tree_free(p->tree);
 	bpf_sampler_close(p->bpf);
 	free(p->no_bpf);
+	free(p->no_stream);
 	plugin_set_close(&p->unwinders);
 	*p = (struct profiler){0};
 }
@@ -250,7 +364,7 @@ void profiler_prepare(struct profiler *p)
 	worker_wait(p->worker);
 	/* Processes run already: what they might start later is not worth the delay. */
 	pipeline_update_all(p->pipeline, false);
-	for (uint32_t i = 0; i < p->npids; i++)
+	for (uint32_t i = 0; p->stream && i < p->npids; i++)
 		perf_stream_add_own(p->stream, p->pids[i]);
 }
 
@@ -274,23 +388,48 @@ void profiler_prepare_held(struct profiler *p)
 
 int profiler_enable(struct profiler *p)
 {
-	int r = perf_stream_enable(p->stream);
+	int r = p->stream ? perf_stream_enable(p->stream) : 0;
 	uint64_t now = clock_now();
 
 	if (r || p->dynamic || p->held)
 		return r;
+	if (p->stop)
+		r = stop_sampler_enable(p->stop);
 	/* Mappings made since profiler_prepare(); later mappings come as records. */
 	for (uint32_t i = 0; i < p->npids; i++)
 		pipeline_scan(p->pipeline, p->pids[i]);
 	if (p->tree) /* what the processes started until the events recorded it */
 		tree_lost(p);
 	pipeline_update(p->pipeline, now);
-	return 0;
+	return r;
+}
+
+int profiler_command_runs(struct profiler *p)
+{
+	return p->stop ? stop_sampler_enable(p->stop) : 0;
 }
 
 int profiler_disable(struct profiler *p)
 {
-	return perf_stream_disable(p->stream);
+	if (p->stop)
+		stop_sampler_disable(p->stop);
+	return p->stream ? perf_stream_disable(p->stream) : 0;
+}
+
+/* The time until which the pipeline knows what the kernel recorded. */
+static uint64_t horizon(const struct profiler *p)
+{
+	return p->stream ? perf_stream_horizon(p->stream) : clock_now();
+}
+
+static void drain_stream(struct profiler *p, uint64_t until_ns)
+{
+	perf_stream_drain_until(p->stream, pipeline_handlers(p->pipeline), until_ns);
+	/* What is published for the first time is to be of this moment: the kernel does not note
+	 * that memory is given out where it knows no code, so stacks over a library that was
+	 * replaced since would be discarded. */
+	if (pipeline_has_unpublished(p->pipeline) && !perf_stream_is_behind(p->stream))
+		perf_stream_drain_now(p->stream, pipeline_handlers(p->pipeline), until_ns);
 }
 
 void profiler_drain(struct profiler *p, uint64_t until_ns)
@@ -299,13 +438,9 @@ void profiler_drain(struct profiler *p, uint64_t until_ns)
 
 	if (p->tree)
 		process_tree_poll(p->tree, began);
-	perf_stream_drain_until(p->stream, pipeline_handlers(p->pipeline), until_ns);
-	/* What is published for the first time is to be of this moment: the kernel does not note
-	 * that memory is given out where it knows no code, so stacks over a library that was
-	 * replaced since would be discarded. */
-	if (pipeline_has_unpublished(p->pipeline) && !perf_stream_is_behind(p->stream))
-		perf_stream_drain_now(p->stream, pipeline_handlers(p->pipeline), until_ns);
-	pipeline_update(p->pipeline, perf_stream_horizon(p->stream));
+	if (p->stream)
+		drain_stream(p, until_ns);
+	pipeline_update(p->pipeline, horizon(p));
 	if (p->bpf)
 		bpf_sampler_woke(p->bpf, clock_now() - began);
 	pipeline_retry(p->pipeline);
@@ -322,56 +457,15 @@ void profiler_take_mappings(struct profiler *p)
 	pipeline_take_mappings(p->pipeline);
 	/* The first call publishes the mappings, the second confirms them. */
 	for (int i = 0; i < 2; i++)
-		pipeline_update(p->pipeline, perf_stream_horizon(p->stream));
+		pipeline_update(p->pipeline, horizon(p));
 	pipeline_retry(p->pipeline);
 }
 
 void profiler_stop(struct profiler *p)
 {
 	profiler_disable(p);
-	perf_stream_drain(p->stream, pipeline_handlers(p->pipeline), true);
-}
-
-/* ---- losses ---- */
-
-static void add_lost(struct loss_account *a, const struct perf_stream_counts *before,
-		     const struct perf_stream_counts *after)
-{
-	fusee_assert(after->ring_full >= before->ring_full && after->skipped >= before->skipped &&
-		     after->unfinished >= before->unfinished);
-	loss_account_add(a, LOSS_RING_FULL, after->ring_full - before->ring_full);
-	loss_account_add(a, LOSS_TIMER_SKIPPED, after->skipped - before->skipped);
-	loss_account_add(a, LOSS_UNFINISHED, after->unfinished - before->unfinished);
-}
-
-void profiler_account(const struct profiler *p, struct loss_account *a)
-{
-	struct perf_stream_counts counts;
-	struct pipeline_stats stats;
-
-	pipeline_stats(p->pipeline, &stats);
-	perf_stream_counts(p->stream, &counts);
-	*a = *stats.account;
-	add_lost(a, &(struct perf_stream_counts){0}, &counts);
-}
-
-/* The samples of a window: those that its collector has, and those that were lost between two reads
- * of the perf stream. */
-static void account_window(const struct profiler *p, const struct collector *c,
-			   const struct perf_stream_counts *before,
-			   const struct perf_stream_counts *after, struct loss_account *a)
-{
-	struct pipeline_stats stats;
-
-	pipeline_stats(p->pipeline, &stats);
-	*a = *stats.account;
-	loss_account_clear(a);
-	add_lost(a, before, after);
-	for (uint32_t i = 1; i < c->samples.n; i++) {
-		const struct sample_key *k = c->samples.entries[i].key;
-
-		loss_account_add(a, k->reason, c->sums[i].count);
-	}
+	if (p->stream)
+		perf_stream_drain(p->stream, pipeline_handlers(p->pipeline), true);
 }
 
 /* ---- windows ---- */
@@ -389,7 +483,7 @@ int profiler_open_window(struct profiler *p, uint32_t *slot)
 	r = collector_new(&c);
 	if (r)
 		return r;
-	perf_stream_counts(p->stream, &p->window_start[i]);
+	profiler_counts(p, &p->window_start[i]);
 	pipeline_set_collector(p->pipeline, i, c);
 	*slot = i;
 	return 0;
@@ -398,7 +492,7 @@ int profiler_open_window(struct profiler *p, uint32_t *slot)
 void profiler_end_window(struct profiler *p, uint32_t slot)
 {
 	p->window_end_ns[slot] = clock_now();
-	perf_stream_counts(p->stream, &p->window_end[slot]);
+	profiler_counts(p, &p->window_end[slot]);
 }
 
 int profiler_close_window(struct profiler *p, uint32_t slot, bool more, struct profiler_window *w)
@@ -416,8 +510,8 @@ int profiler_close_window(struct profiler *p, uint32_t slot, bool more, struct p
 	w->collector = pipeline_set_collector(p->pipeline, slot, next);
 	/* An empty window makes no profile: its losses count for the next window. */
 	if (w->collector && (w->collector->count || !more)) {
-		account_window(p, w->collector, &p->window_start[slot], &p->window_end[slot],
-			       &w->losses);
+		profiler_account_window(p, w->collector, &p->window_start[slot],
+					&p->window_end[slot], &w->losses);
 		p->window_start[slot] = p->window_end[slot];
 	}
 	return 0;

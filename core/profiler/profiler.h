@@ -27,6 +27,7 @@
 #include "pipeline/collector.h"
 #include "pipeline/pipeline.h"
 #include "profiler/internal/process_tree.h"
+#include "stop/sampler.h"
 #include "symbolizer/symbolizer.h"
 #include "worker/worker.h"
 
@@ -68,12 +69,20 @@ struct profiler_options {
 	const char *command_line; /* for the hint that is logged where the kernel refuses events */
 };
 
+/* What became of the ticks of all samplers. */
+struct profiler_counts {
+	struct perf_stream_counts events; /* zeros: there is no stream; but count_ns, of both */
+	struct stop_counts stop;          /* zeros: no thread is stopped */
+};
+
 struct profiler {
 	struct plugin_set unwinders;
 	struct worker *worker;
 	struct bpf_sampler *bpf; /* NULL: stacks are unwound in user space */
 	char *no_bpf;            /* why bpf is NULL; NULL where the snapshot sampler was chosen */
-	struct perf_stream *stream; /* NULL: no_events */
+	struct perf_stream *stream; /* NULL: no_events, or threads are stopped instead */
+	struct stop_sampler *stop;  /* NULL: no thread is stopped */
+	char *no_stream;            /* why `stop` samples without a stream; NULL: it was chosen */
 	struct pipeline *pipeline;
 	struct symbolizer *symbolizer;
 	const pid_t *pids; /* these four, and route, as in the options */
@@ -83,9 +92,10 @@ struct profiler {
 		*tree; /* with the CPUs' events: pids and what they started; else NULL */
 	bool (*route)(void *arg, const struct sample *, struct pipeline_route *);
 	void *route_arg;
-	struct perf_stream_counts window_start[PIPELINE_SLOTS]; /* when each slot's window began */
-	struct perf_stream_counts window_end[PIPELINE_SLOTS];   /* and ended, if it has */
-	uint64_t window_end_ns[PIPELINE_SLOTS];                 /* CLOCK_MONOTONIC; 0: it has not */
+	uint64_t period_ns;
+	struct profiler_counts window_start[PIPELINE_SLOTS]; /* when each slot's window began */
+	struct profiler_counts window_end[PIPELINE_SLOTS];   /* and ended, if it has */
+	uint64_t window_end_ns[PIPELINE_SLOTS];              /* CLOCK_MONOTONIC; 0: it has not */
 };
 
 /* A closed window. */
@@ -116,6 +126,8 @@ void profiler_prepare_held(struct profiler *);
 
 /* Sampling begins, or goes on; held: not needed, the exec enables the events. 0 or -errno. */
 int profiler_enable(struct profiler *);
+/* A held command has begun. 0 or -errno. */
+int profiler_command_runs(struct profiler *);
 /* Takes mappings that were read in the background: when pipeline_mappings_fd() is readable. */
 void profiler_take_mappings(struct profiler *);
 /* No more samples are taken. profiler_enable() undoes it. */
@@ -139,6 +151,9 @@ void profiler_end_window(struct profiler *, uint32_t slot);
  * -ENOMEM: the window goes on. */
 int profiler_close_window(struct profiler *, uint32_t slot, bool more, struct profiler_window *);
 
+/* Is the kernel's part of stacks sampled? */
+bool profiler_kernel(const struct profiler *);
+void profiler_counts(const struct profiler *, struct profiler_counts *);
 /* The account of all samples since profiler_open(). No figure falls from one call to the next. */
 void profiler_account(const struct profiler *, struct loss_account *);
 

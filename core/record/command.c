@@ -121,9 +121,18 @@ int command_start(struct command *c)
 	return r;
 }
 
+/* A stop of a thread that fusee traces is no end, and is left to the tracer. */
+static bool has_ended(const struct command *c)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	return !waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid &&
+	       info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED;
+}
+
 bool command_reap(struct command *c)
 {
-	if (!c->running || wait4(c->pid, &c->status, WNOHANG, &c->usage) != c->pid)
+	if (!c->running || !has_ended(c) || wait4(c->pid, &c->status, WNOHANG, &c->usage) != c->pid)
 		return false;
 	c->running = false;
 	return true;

@@ -31,6 +31,7 @@ enum source {
 	SOURCE_WORKER,
 	SOURCE_SIGNALS,
 	SOURCE_TIMER,
+	SOURCE_STOP,
 	SOURCE_PROCESS,
 	SOURCE_KEYS
 };
@@ -101,6 +102,10 @@ int session_sampler(const char *name, enum sampler_choice *ret)
 			*ret = (enum sampler_choice)i;
 			return 0;
 		}
+	if (!strcmp(name, "stop")) {
+		*ret = SAMPLER_STOP;
+		return 0;
+	}
 	return -EINVAL;
 }
 
@@ -141,6 +146,18 @@ static int open_labels(struct session *s, struct profiler_options *o)
 	return 0;
 }
 
+static int watch_profiler(struct session *s)
+{
+	const struct profiler *p = &s->profiler;
+	int r = watch(s, worker_fd(p->worker), SOURCE_WORKER);
+
+	if (!r && p->stream)
+		r = watch(s, perf_stream_fd(p->stream), SOURCE_SAMPLES);
+	if (!r && p->stop)
+		r = watch(s, stop_sampler_fd(p->stop), SOURCE_STOP);
+	return r;
+}
+
 static int open_profiler(struct session *s)
 {
 	char *cache = s->o.cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
@@ -176,9 +193,7 @@ static int open_profiler(struct session *s)
 	follow_groups(s);
 	r = s->labels ? profiler_open_window(&s->profiler, &slot) : 0;
 	if (!r)
-		r = watch(s, worker_fd(s->profiler.worker), SOURCE_WORKER);
-	if (!r)
-		r = watch(s, perf_stream_fd(s->profiler.stream), SOURCE_SAMPLES);
+		r = watch_profiler(s);
 	if (r)
 		log_error("cannot begin to sample: %s", strerror(-r));
 	return r ? EX_OSERR : 0;
@@ -270,6 +285,10 @@ static int start_command(struct session *s)
 		entry_pass(s->command.pid, prepare_held, &s->profiler);
 	if (r)
 		log_error("cannot run '%s': %s", name, strerror(-r));
+	if (!r && profiler_command_runs(&s->profiler)) {
+		log_error("cannot switch sampling on: no thread could be started");
+		return EX_OSERR;
+	}
 	return !r ? 0 : r == -ENOENT ? 127 : 126;
 }
 
@@ -293,6 +312,8 @@ static void on_signals(struct session *s)
 
 	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
+			if (s->profiler.stop)
+				stop_sampler_collect(s->profiler.stop);
 			s->stop |= command_reap(&s->command);
 			continue;
 		}
@@ -346,6 +367,10 @@ static void on_event(struct session *s, uint64_t data)
 	case SOURCE_SIGNALS:
 		on_signals(s);
 		break;
+	case SOURCE_STOP:
+		stop_sampler_tick(s->profiler.stop);
+		s->stop |= command_reap(&s->command); /* the tracer may have taken the signal */
+		break;
 	case SOURCE_TIMER:
 		on_timer(s);
 		break;
@@ -366,7 +391,8 @@ int session_run(struct session *s)
 	while (!r && !s->stop) {
 		/* Records that remain must not keep the worker's answers waiting: without tables
 		 * each stack is copied, and there are ever more records. */
-		bool behind = perf_stream_is_behind(s->profiler.stream);
+		const struct perf_stream *stream = s->profiler.stream;
+		bool behind = stream && perf_stream_is_behind(stream);
 		int n = epoll_wait(s->epoll, events, 16, behind ? 0 : -1);
 
 		for (int i = 0; i < n; i++)
@@ -431,8 +457,12 @@ uint64_t session_period(const struct session *s)
 
 void session_account(struct session *s, struct session_account *a)
 {
+	struct profiler_counts counts;
+
 	*a = (struct session_account){.period_ns = session_period(s)};
-	perf_stream_counts(s->profiler.stream, &a->counts);
+	profiler_counts(&s->profiler, &counts);
+	a->counts = counts.events;
+	a->stop = counts.stop;
 	pipeline_stats(s->profiler.pipeline, &a->stats);
 	profiler_account(&s->profiler, &a->losses);
 	if (*s->o.event.name) { /* no timer: the kernel stopped an event that came too often */
@@ -440,7 +470,7 @@ void session_account(struct session *s, struct session_account *a)
 		return;
 	}
 	add_exits(s, a);
-	if (!perf_stream_kernel(s->profiler.stream))
+	if (s->profiler.stream && !profiler_kernel(&s->profiler))
 		loss_account_move(&a->losses, LOSS_TIMER_SKIPPED, LOSS_KERNEL_NOT_ALLOWED,
 				  system_ns(s) / a->period_ns);
 }

@@ -61,6 +61,7 @@ struct session {
 struct session_account {
 	struct loss_account losses;
 	struct perf_stream_counts counts;
+	struct stop_counts stop;
 	struct pipeline_stats stats;
 	uint64_t period_ns; /* of another event than CPU time: a number of events */
 };

@@ -35,10 +35,10 @@ int session_event_check(const struct cli_command *command, struct session_option
 			       ? cli_bad_usage(command, "-c N goes with -e EVENT; the rate of "
 							"samples of CPU time is -F HZ")
 			       : 0;
-	if (o->profiler.sampler == SAMPLER_BPF)
-		return cli_bad_usage(command,
-				     "-e %s is sampled without BPF: leave --sampler bpf out",
-				     o->event.name);
+	if (o->profiler.sampler == SAMPLER_BPF || o->profiler.sampler == SAMPLER_STOP)
+		return cli_bad_usage(command, "-e %s is sampled without it: leave --sampler %s out",
+				     o->event.name,
+				     o->profiler.sampler == SAMPLER_BPF ? "bpf" : "stop");
 	if (o->hz > DEFAULT_HZ || o->hz < DEFAULT_HZ)
 		return cli_bad_usage(
 			command,

@@ -13,6 +13,7 @@
 #include "record/summary.h"
 #include "report/report.h"
 #include "profiler/build_profile.h"
+#include "stop/rights.h"
 
 #define LEAST_UNSAMPLED_NS 50000000u /* less is not worth a line */
 
@@ -119,6 +120,30 @@ static void print_unfollowed(const struct session *s)
 			    stats.unfollowed);
 }
 
+/* What sampling by stops cost the target. */
+static void print_stops(const struct session *s, const struct session_account *a)
+{
+	const struct stop_counts *c = &a->stop;
+	double time = (double)(c->cpu_ns + c->waited_ns);
+	char n[32], why[256];
+
+	if (c->refused) {
+		stop_refusal(c->refused, c->refused_tracer, why, sizeof(why));
+		log_warning("%s", why);
+	}
+	if (!s->profiler.stop || !c->stops)
+		return;
+	fprintf(stderr,
+		"\n  Threads were stopped %s times for their samples, %.2f ms each, %.1f ms at "
+		"most: %.2f %% of the time in which they ran or waited for a CPU.\n",
+		text_number(n, c->stops), (double)c->stopped_ns / (double)c->stops / 1e6,
+		(double)c->longest_ns / 1e6, time > 0 ? 100 * (double)c->stopped_ns / time : 0);
+	if (c->held_back > c->samples / 20)
+		fprintf(stderr,
+			"  The rate was %.0f Hz in place of %g, so that it is 1 %% at most.\n",
+			(double)c->samples * 1e9 / (double)c->cpu_ns, s->o.hz);
+}
+
 void summary_print(struct session *s, const struct fusee_profile *p, double symbolizing_s)
 {
 	struct session_account a;
@@ -137,6 +162,7 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 	else if (!s->o.selection.all && !*s->o.event.name)
 		print_unsampled(s, &a);
 	print_hottest(s, p);
+	print_stops(s, &a);
 	hints_print(s, &a, p);
 	worker_refused(s->profiler.worker, print_refused, NULL);
 	print_unfollowed(s);
@@ -180,6 +206,24 @@ static void stats_bpf(struct session *s, const struct session_account *a, struct
 	json_end(j);
 }
 
+/* What the sampler that stops threads did. */
+static void stats_stop(const struct session *s, const struct stop_counts *c, struct json *j)
+{
+	if (!s->profiler.stop)
+		return;
+	json_open(j, "stop");
+	json_uint(j, "samples", c->samples);
+	json_uint(j, "stops", c->stops);
+	json_uint(j, "stopped_ns", c->stopped_ns);
+	json_uint(j, "longest_ns", c->longest_ns);
+	json_uint(j, "cpu_ns", c->cpu_ns);
+	json_uint(j, "waited_ns", c->waited_ns);
+	json_uint(j, "held_back", c->held_back);
+	json_uint(j, "late", c->late);
+	json_uint(j, "processes", c->processes);
+	json_end(j);
+}
+
 int summary_stats(struct session *s, struct buf *b)
 {
 	struct json j = {.out = b, .spaced = true};
@@ -198,10 +242,11 @@ int summary_stats(struct session *s, struct buf *b)
 	json_uint(&j, "guessed", a.stats.guessed);
 	json_uint(&j, "count_ns", a.counts.count_ns);
 	json_uint(&j, "weight_ns", a.stats.weight_ns);
-	json_flag(&j, "kernel", perf_stream_kernel(s->profiler.stream));
+	json_flag(&j, "kernel", profiler_kernel(&s->profiler));
 	json_flag(&j, "gaps", a.counts.gaps);
 	json_uint(&j, "helped", a.stats.helped);
 	stats_bpf(s, &a, &j);
+	stats_stop(s, &a.stop, &j);
 	json_end(&j);
 	buf_str(b, "\n");
 	return b->error;

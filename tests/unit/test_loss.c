@@ -104,7 +104,8 @@ TEST(lists)
 	loss_account_json(&a, LOSS_TICK, NULL, &(struct json){.out = &b, .spaced = true});
 	buf_add(&b, "", 1);
 	CHECK_STR(b.p, "{\"ring full\": 3, \"timer skipped\": 0, "
-		       "\"period not finished\": 0, \"kernel not allowed\": 0, \"throttled\": 0}");
+		       "\"period not finished\": 0, \"kernel not allowed\": 0, \"throttled\": 0, "
+		       "\"traced already\": 0, \"stop not allowed\": 0}");
 	buf_fini(&b);
 }
 

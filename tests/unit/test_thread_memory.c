@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/dump
+// check: fast, covers core/stop core/dump
 /* Pages of another thread's memory: holes, memory that is not mapped, and a copy of the stack. */
-#include "dump/internal/thread_memory.h"
+#include "stop/thread_memory.h"
 
 #include <string.h>
 #include <sys/mman.h>

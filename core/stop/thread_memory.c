@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dump/internal/thread_memory.h"
+#include "stop/thread_memory.h"
 
 #include <stdlib.h>
 #include <string.h>

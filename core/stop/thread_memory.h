@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the memory of a stopped thread page by page, each page once, so that a stop is short. For
  * one thread. */
-#ifndef DUMP_THREAD_MEMORY_H
-#define DUMP_THREAD_MEMORY_H
+#ifndef STOP_THREAD_MEMORY_H
+#define STOP_THREAD_MEMORY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dump/internal/mapped_code.h"
+#include "stop/mapped_code.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -65,4 +65,22 @@ bool mapped_code_holds(const struct mapped_code *c, pid_t pid)
 	}
 	mapped_code_fini(&now);
 	return holds;
+}
+
+/* NULL: it has none. */
+static const struct code_range *vdso_of(const struct mapped_code *c)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (!c->at[i].ino)
+			return &c->at[i];
+	return NULL;
+}
+
+bool mapped_code_is_same_program(const struct mapped_code *a, const struct mapped_code *b)
+{
+	const struct code_range *one = vdso_of(a), *other = vdso_of(b);
+
+	if (!one || !other || !a->n || !b->n)
+		return false;
+	return one->lo == other->lo && a->at[0].ino == b->at[0].ino;
 }
