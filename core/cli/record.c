@@ -314,17 +314,16 @@ static void show_progress(struct session *s, bool key)
 	fflush(stderr);
 }
 
-/* Why threads are stopped, or what of them. */
-static void log_stop(const struct session *s)
+/* Which threads are stopped, and why. */
+static void log_stop(const struct session *s, const char *part)
 {
 	const struct profiler *p = &s->profiler;
-	const char *why = p->no_stream ? p->no_stream : NULL;
+	const char *why = p->stream ? p->no_bpf : p->no_stream;
 
 	if (p->stream)
 		log_info("%g Hz, unwinding in user space%s, that of languages while their threads "
 			 "are stopped%s%s",
-			 s->o.hz, s->o.profiler.kernel ? ", without the kernel's part" : "",
-			 p->no_bpf ? ": no BPF sampler, " : "", p->no_bpf ? p->no_bpf : "");
+			 s->o.hz, part, why ? ": no BPF sampler, " : "", why ? why : "");
 	else
 		log_info("%g Hz, unwinding while threads are stopped, for 1 %% of their time at "
 			 "most%s%s",
@@ -343,7 +342,7 @@ static void log_sampler(const struct session *s)
 		log_info("%s, a sample for each %llu%s", s->o.event.name,
 			 (unsigned long long)session_period(s), part);
 	else if (p->stop)
-		log_stop(s);
+		log_stop(s, part);
 	else if (p->bpf)
 		log_info("%g Hz, unwinding in the kernel%s", s->o.hz, part);
 	else if (p->no_bpf)

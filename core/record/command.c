@@ -121,7 +121,7 @@ int command_start(struct command *c)
 	return r;
 }
 
-/* A stop of a thread that fusee traces is no end, and is left to the tracer. */
+/* A stop of a thread that fusee traces is no end; its tracer waits for it. */
 static bool has_ended(const struct command *c)
 {
 	siginfo_t info = {.si_pid = 0};

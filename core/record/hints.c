@@ -153,15 +153,19 @@ static void put_reason(const struct session *s, const struct session_account *a,
 	put_remedy(remedy, s, b);
 }
 
-/* Language unwinders read a program's frames in the kernel. */
+/* Language unwinders read a program's frames in the kernel, or of stopped threads. */
 static void put_no_language(const struct session *s, const struct session_account *a, struct buf *b)
 {
 	uint64_t n = a->losses.counts[LOSS_NO_LANGUAGE].n;
 
-	if (n * LEAST_PART < a->losses.due || !n || s->profiler.bpf)
+	if (n * LEAST_PART < a->losses.due || !n || s->profiler.bpf || s->profiler.stop ||
+	    *s->o.event.name)
 		return;
-	buf_str(b, "  The frames of interpreted programs are read in the kernel only:\n"
-		   "    sudo fusee record --sampler bpf ");
+	buf_printf(b,
+		   "  Copies of stacks have no frames of interpreted programs:\n"
+		   "    %s ",
+		   s->o.selection.all ? "sudo fusee record --sampler bpf"
+				      : "fusee record --sampler stop");
 	put_target(b, &s->o.selection);
 	buf_str(b, "\n");
 }

@@ -127,6 +127,8 @@ int stop_sampler_enable(struct stop_sampler *s)
 void stop_sampler_disable(struct stop_sampler *s)
 {
 	tracer_end(&s->tracer);
+	if (s->enabled)
+		stop_targets_settle(&s->targets);
 	s->enabled = false;
 }
 

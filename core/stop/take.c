@@ -12,13 +12,14 @@
 #include "stop/rights.h"
 #include "unwind/walk.h"
 
-#define SPIN_NS 30000u        /* a thread that has its CPU stops within microseconds */
-#define WAIT_NS 1000000u      /* a thread that waits for a CPU may stop later */
-#define HELP_NS 1000000u      /* for the worker's steps of one stack, during which it is stopped */
-#define MOST_TRIES 3u         /* stops in a row without a stack; then there is a reason for it */
-#define RETRY_NS 1000000000u  /* until a thread that can't be stopped is tried again */
-#define LEAST_BUDGET 1000000u /* ns: a thread may be stopped for so long at once */
-#define SHARE 100u            /* of the time in which it runs, or could, one part may be stops */
+#define FRESH_NS 1000000000u /* what is mapped is not read again because of a stack */
+#define SPIN_NS 30000u       /* a thread that has its CPU stops within microseconds */
+#define WAIT_NS 1000000u     /* a thread that waits for a CPU may stop later */
+#define HELP_NS 1000000u     /* for the worker's steps of one stack, during which it is stopped */
+#define MOST_TRIES 3u        /* stops in a row without a stack; then there is a reason for it */
+#define RETRY_NS 1000000000u /* until a thread that can't be stopped is tried again */
+#define LATELY 16            /* stops */
+#define SHARE 100 /* one part of the time in which a thread runs, or could, may be stops */
 #define MOST_REQUESTS 4096u
 
 int stop_taker_init(struct stop_taker *k)
@@ -70,6 +71,7 @@ static void read_code(struct stop_taker *k, struct stop_process *p, uint64_t now
 	mapped_code_fini(&p->code);
 	p->code = code;
 	p->code_due = p->offered = false;
+	p->code_ns = now;
 	pipeline_scan_anew(k->o->pipeline, p->pid);
 }
 
@@ -105,11 +107,18 @@ static void refuse(struct stop_taker *k, const struct stop_process *p, struct st
 	lose(th, tracer ? &k->counts->traced_ns : &k->counts->refused_ns);
 }
 
-static bool is_over_budget(const struct stop_thread *th)
+/* For how long it ran, or could. */
+static uint64_t time_of(const struct stop_thread *th)
 {
-	uint64_t ran = th->cpu_ns - th->begin_ns, waited = th->wait_ns - th->begin_wait_ns;
+	return th->cpu_ns + th->wait_ns;
+}
 
-	return th->stopped_ns > LEAST_BUDGET && th->stopped_ns > (ran + waited) / SHARE;
+/* After a stop the thread goes on for SHARE times what its stops took lately. By an average, as one
+ * long stop would else give much of its time to a single sample. */
+static void note_stop(struct stop_thread *th, uint64_t ns)
+{
+	th->stop_ns += ((int64_t)ns - th->stop_ns) / LATELY;
+	th->rest_ns = time_of(th) + (uint64_t)th->stop_ns * SHARE;
 }
 
 bool stop_is_due(struct stop_taker *k, struct stop_process *p, struct stop_thread *th, uint64_t now)
@@ -126,7 +135,7 @@ bool stop_is_due(struct stop_taker *k, struct stop_process *p, struct stop_threa
 	/* It is where it waits by now, and that used no CPU: the next time. */
 	if (!thread_runs(p->pid, th->clock.tid))
 		return false;
-	if (!is_over_budget(th))
+	if (time_of(th) >= th->rest_ns)
 		return true;
 	k->counts->held_back++;
 	return false;
@@ -182,6 +191,8 @@ static void deliver(struct stop_taker *k, struct stop_process *p, struct stop_th
 {
 	bool holds = mapped_code_holds(&p->code, p->pid), last = ++th->tries >= MOST_TRIES;
 
+	if (r == -ENOENT && s->time < p->code_ns + FRESH_NS)
+		r = 0; /* what was read anew does not have it either */
 	p->code_due |= r == -ENOENT || !holds;
 	if (r == -EAGAIN)
 		p->offered = false;
@@ -202,7 +213,7 @@ static void let_go(struct stop_taker *k, struct stop_thread *th, struct stopped_
 {
 	uint64_t ns = stopped_thread_end(t);
 
-	th->stopped_ns += ns;
+	note_stop(th, ns);
 	k->counts->stops++;
 	k->counts->stopped_ns += ns;
 	if (ns > k->counts->longest_ns)

@@ -70,10 +70,23 @@ int stop_targets_add(struct stop_targets *t, pid_t pid, pid_t parent)
 	return 0;
 }
 
-static void end_thread(struct stop_targets *t, const struct stop_process *p, struct stop_thread *th)
+static void settle(struct stop_targets *t, const struct stop_process *p, struct stop_thread *th)
 {
 	if (p->taken_ns)
 		t->times.unfinished += th->cpu_ns - th->sampled_ns;
+	th->sampled_ns = th->cpu_ns;
+}
+
+void stop_targets_settle(struct stop_targets *t)
+{
+	for (struct stop_process *p = t->first; p; p = p->next)
+		for (uint32_t i = 0; i < p->n; i++)
+			settle(t, p, &p->threads[i]);
+}
+
+static void end_thread(struct stop_targets *t, const struct stop_process *p, struct stop_thread *th)
+{
+	settle(t, p, th);
 	t->kept -= th->clock.fd >= 0;
 	thread_clock_close(&th->clock);
 }
@@ -98,8 +111,8 @@ void stop_targets_take(struct stop_targets *t, struct stop_process *p, bool all)
 	for (uint32_t i = 0; i < p->n; i++) {
 		struct stop_thread *th = &p->threads[i];
 
-		th->begin_ns = th->sampled_ns = all ? 0 : th->cpu_ns;
-		th->begin_wait_ns = all ? 0 : th->wait_ns;
+		th->sampled_ns = all ? 0 : th->cpu_ns;
+		th->due_ns = th->sampled_ns;
 		t->times.cpu += th->cpu_ns - th->sampled_ns;
 	}
 }

@@ -18,14 +18,14 @@ struct stop_thread {
 	uint64_t sampled_ns; /* of them, those that samples and losses stand for */
 	uint64_t due_ns;     /* cpu_ns at which the next sample is due, so that the rate is kept */
 	uint64_t wait_ns;    /* for which it waited for a CPU */
-	uint64_t begin_ns, begin_wait_ns; /* cpu_ns and wait_ns when sampling began */
-	uint64_t stopped_ns;              /* it was stopped, in all */
-	uint64_t retry_ns; /* it can't be stopped, and is tried again then; CLOCK_MONOTONIC */
-	uint32_t tries;    /* stops in a row without a stack */
-	bool requested;    /* it was requested to stop, and has not yet */
-	bool due;          /* a sample of it is */
-	bool traced;       /* by another process, when it could not be stopped */
-	bool seen;         /* in the current reading */
+	int64_t stop_ns;     /* how long its stops took lately, each */
+	uint64_t rest_ns;    /* cpu_ns + wait_ns until which it is not stopped again */
+	uint64_t retry_ns;   /* it can't be stopped, and is tried again then; CLOCK_MONOTONIC */
+	uint32_t tries;      /* stops in a row without a stack */
+	bool requested;      /* it was requested to stop, and has not yet */
+	bool due;            /* a sample of it is */
+	bool traced;         /* by another process, when it could not be stopped */
+	bool seen;           /* in the current reading */
 	char comm[16];
 };
 
@@ -36,6 +36,7 @@ struct stop_process {
 	uint64_t taken_ns; /* sampled by stops since then, CLOCK_MONOTONIC; 0: not (yet) */
 	pid_t parent;      /* that started it while it was a target; 0: none did */
 	bool code_due;     /* what it has mapped is to be read */
+	uint64_t code_ns;  /* it was read then; CLOCK_MONOTONIC */
 	bool offered;      /* unwinders have seen what it has mapped */
 	bool alone;        /* it has one thread, and had at the last reading */
 	uint64_t ended_ns; /* then: what its clock has beside that thread's */
@@ -75,6 +76,8 @@ void stop_targets_take(struct stop_targets *, struct stop_process *, bool all);
 int stop_targets_ran(struct stop_process *);
 /* Reads its threads, and their CPU time. */
 void stop_targets_read(struct stop_targets *, struct stop_process *);
+/* Sampling ends: what threads used since their last samples is unfinished. */
+void stop_targets_settle(struct stop_targets *);
 /* It has ended. */
 void stop_targets_remove(struct stop_targets *, struct stop_process *);
 /* Adds what the processes have started, as far as /proc tells, now and then. added(): of each. */
