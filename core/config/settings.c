@@ -67,15 +67,15 @@ static const struct fusee_option metrics[] = {
 	 .type = FUSEE_LIST,
 	 .offset = offsetof(struct plan, hosts),
 	 .def = "",
-	 .doc = "Names under which clients may request the pages, beside localhost, the machine's "
-		"name and the address that they connect to; \"*\" is any. A request with another "
-		"Host is refused: it may come from a page in a browser."},
+	 .doc = "Names under which clients may request the pages, in addition to localhost, the "
+		"machine's name and the address that they connect to; \"*\" is any. A request "
+		"with another Host is refused: it may come from a page in a browser."},
 	{.name = "pull",
 	 .type = FUSEE_BOOL,
 	 .offset = offsetof(struct plan, pulls.served),
 	 .def = "false",
-	 .doc = "Profiles for whoever may connect: /debug/pprof/profile?seconds=30, with the names "
-		"and labels of all that is profiled."},
+	 .doc = "Profiles for all clients that may connect: /debug/pprof/profile?seconds=30, with "
+		"the names and labels of all that is profiled."},
 	{.name = "pulls",
 	 .type = FUSEE_INT,
 	 .offset = offsetof(struct plan, pulls.max),
@@ -282,7 +282,8 @@ const struct plan_settings plan_settings[SETTINGS_N] = {
 	[SETTINGS_CONTROL] = {"control", "The socket that fusee ctl connects to.", TABLE(control)},
 	[SETTINGS_LABELS] = {"labels", "Labels that follow from others.", TABLE(labels)},
 	[SETTINGS_SYMBOLS] =
-		{"symbols", "Where names of functions come from, beside the files of this machine.",
+		{"symbols",
+		 "Where names of functions come from, in addition to the files of this machine.",
 		 TABLE(symbols)},
 	[SETTINGS_BUDGET] = {"budget", "What profiling may cost.", TABLE(budget)},
 };

@@ -436,7 +436,7 @@ const struct cli_command ctl_command = {
 		 "\n"
 		 "  status      what it does, what it lost, and the state of its sinks\n"
 		 "  targets     what is profiled, at which rate, for which sinks\n"
-		 "  explain PID its labels with who says them, whether and why it is profiled\n"
+		 "  explain PID a process: its labels, their sources, why it is profiled or not\n"
 		 "  reload      read the script again; a wrong script changes nothing\n"
 		 "  pause       stop sampling\n"
 		 "  resume      go on with it\n"

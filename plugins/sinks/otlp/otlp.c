@@ -25,7 +25,7 @@ struct otlp {
 static const struct fusee_option options[] = {
 	FUSEE_HTTP_URL(struct otlp, http, "The receiver, without the path: http://HOST:4318."),
 	FUSEE_OPTION_STRING(struct otlp, path, PROTO_PATH,
-			    "The path of the signal, behind that of 'url'; '' for none."),
+			    "The path of the signal, appended to that of 'url'; '' for none."),
 	FUSEE_OPTION_MAP(
 		struct otlp, attributes, "",
 		"More attributes of each resource: { [\"service.namespace\"] = \"shop\" }."),
