@@ -36,9 +36,10 @@ int session_event_check(const struct cli_command *command, struct session_option
 							"samples of CPU time is -F HZ")
 			       : 0;
 	if (o->profiler.sampler == SAMPLER_BPF || o->profiler.sampler == SAMPLER_STOP)
-		return cli_bad_usage(command, "-e %s is sampled without it: leave --sampler %s out",
-				     o->event.name,
-				     o->profiler.sampler == SAMPLER_BPF ? "bpf" : "stop");
+		return cli_bad_usage(command, "-e %s is sampled without %s", o->event.name,
+				     o->profiler.sampler == SAMPLER_BPF
+					     ? "BPF: leave --sampler bpf out"
+					     : "stops: leave --sampler stop out");
 	if (o->hz > DEFAULT_HZ || o->hz < DEFAULT_HZ)
 		return cli_bad_usage(
 			command,
