@@ -209,10 +209,13 @@ static void deliver(struct stop_taker *k, struct stop_process *p, struct stop_th
 	pipeline_deliver_stopped(k->o->pipeline, s, !holds);
 }
 
-static void let_go(struct stop_taker *k, struct stop_thread *th, struct stopped_thread *t)
+/* waited_ns: for a CPU, between the request and the stop; it was not stopped then. */
+static void let_go(struct stop_taker *k, struct stop_thread *th, struct stopped_thread *t,
+		   uint64_t waited_ns)
 {
 	uint64_t ns = stopped_thread_end(t);
 
+	ns -= waited_ns < ns ? waited_ns : ns;
 	note_stop(th, ns);
 	k->counts->stops++;
 	k->counts->stopped_ns += ns;
@@ -232,6 +235,7 @@ static void visit(struct stop_taker *k, struct stop_process *p, struct stop_thre
 		.tls = t->tls,
 		.in_syscall = t->in_syscall,
 	};
+	uint64_t before = th->wait_ns, until = s.time - t->from_ns, waited;
 	int r;
 
 	memcpy(s.regs, t->regs, sizeof(s.regs));
@@ -239,7 +243,8 @@ static void visit(struct stop_taker *k, struct stop_process *p, struct stop_thre
 	r = walk(k, &s, th->tries + 1 < MOST_TRIES);
 	if (!stop_targets_read_thread(k->targets, p, th))
 		stop_targets_note_stop(p, th);
-	let_go(k, th, t);
+	waited = th->wait_ns - before;
+	let_go(k, th, t, waited < until ? waited : until);
 	deliver(k, p, th, &s, r);
 }
 
