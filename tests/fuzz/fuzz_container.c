@@ -74,8 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 2)
 		return 0;
-	chosen_name(&at[0]);
-	chosen_name(&at[1]);
+	fusee_label_name(at[0].name, at[0].key);
+	fusee_label_name(at[1].name, at[1].key);
 	names = names_open(&self, chosen);
 	r = reader_new(data[0] % 3, chosen, each, names);
 	if (!names || !r || reader_begin(r, data[0] / 3 % 4, "default"))

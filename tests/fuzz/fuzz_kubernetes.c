@@ -79,8 +79,8 @@ static void answer(const uint8_t *data, size_t size)
 	struct parser *p;
 	size_t step = size ? 1 + data[0] % 64 : 1;
 
-	chosen_name(&chosen[0]);
-	chosen_name(&chosen[1]);
+	fusee_label_name(chosen[0].name, chosen[0].key);
+	fusee_label_name(chosen[1].name, chosen[1].key);
 	pods = pods_open(&self, chosen, 2);
 	p = parser_new(chosen, 2, each, pods);
 	if (!pods || !p || parser_begin(p))

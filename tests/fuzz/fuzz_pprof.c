@@ -3,7 +3,7 @@
 // sources: core/profile/omit.c
 // sources: core/report/[!a]*.c core/export/[!f]*.c core/export/folded.c core/base/[!al]*.c
 // sources: build/gen/profile.pb-c.c
-// libs: -lprotobuf-c -lz -lm
+// libs: -lprotobuf-c -lz -lm -lcrypto
 /*
  * Any bytes as a profile: refused with a sentence, or a profile that every report can print and
  * that is the same after it was encoded and decoded.
