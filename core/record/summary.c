@@ -138,9 +138,10 @@ static void print_stops(const struct session *s, const struct session_account *a
 		"most: %.2f %% of the time in which they ran or waited for a CPU.\n",
 		text_number(n, c->stops), (double)c->stopped_ns / (double)c->stops / 1e6,
 		(double)c->longest_ns / 1e6, time > 0 ? 100 * (double)c->stopped_ns / time : 0);
-	if (c->held_back > c->samples / 20)
+	if ((double)c->samples * 1e9 < 0.9 * s->o.hz * (double)c->cpu_ns)
 		fprintf(stderr,
-			"  The rate was %.0f Hz in place of %g, so that it is 1 %% at most.\n",
+			"  The rate was %.0f Hz in place of %g: stops take 1 %% at most, and what "
+			"waited for a CPU is not sampled.\n",
 			(double)c->samples * 1e9 / (double)c->cpu_ns, s->o.hz);
 }
 

@@ -19,7 +19,9 @@
 #define MOST_TRIES 3u        /* stops in a row without a stack; then there is a reason for it */
 #define RETRY_NS 1000000000u /* until a thread that can't be stopped is tried again */
 #define LATELY 16            /* stops */
-#define SHARE 100 /* one part of the time in which a thread runs, or could, may be stops */
+#define SHARE 100      /* one part of the time in which a thread runs, or could, may be stops */
+#define FEW_WAITS 4u   /* stops that are not used, as the thread had waited for a CPU */
+#define MOST_WAITS 12u /* and was in a system call */
 #define MOST_REQUESTS 4096u
 
 int stop_taker_init(struct stop_taker *k)
@@ -223,6 +225,19 @@ static void let_go(struct stop_taker *k, struct stop_thread *th, struct stopped_
 		k->counts->longest_ns = ns;
 }
 
+/* A thread that waited for a CPU stops where it was taken off its CPU, which is at the end of a
+ * system call more often than it spends time there. The next tick may find it running; on a machine
+ * with one CPU none does. */
+static bool is_biased(struct stop_thread *th, const struct stopped_thread *t, uint64_t runs)
+{
+	if (th->runs == runs || th->waits >= (t->in_syscall ? MOST_WAITS : FEW_WAITS)) {
+		th->waits = 0;
+		return false;
+	}
+	th->waits++;
+	return true;
+}
+
 static void visit(struct stop_taker *k, struct stop_process *p, struct stop_thread *th,
 		  struct stopped_thread *t)
 {
@@ -235,14 +250,18 @@ static void visit(struct stop_taker *k, struct stop_process *p, struct stop_thre
 		.tls = t->tls,
 		.in_syscall = t->in_syscall,
 	};
-	uint64_t before = th->wait_ns, until = s.time - t->from_ns, waited;
+	uint64_t before = th->wait_ns, runs = th->runs, until = s.time - t->from_ns, waited;
 	int r;
 
 	memcpy(s.regs, t->regs, sizeof(s.regs));
 	thread_memory_begin(k->memory, p->pid, t->regs[7]);
-	r = walk(k, &s, th->tries + 1 < MOST_TRIES);
 	if (!stop_targets_read_thread(k->targets, p, th))
 		stop_targets_note_stop(p, th);
+	if (is_biased(th, t, runs)) {
+		stopped_thread_end(t);
+		return;
+	}
+	r = walk(k, &s, th->tries + 1 < MOST_TRIES);
 	waited = th->wait_ns - before;
 	let_go(k, th, t, waited < until ? waited : until);
 	deliver(k, p, th, &s, r);

@@ -142,7 +142,7 @@ struct stop_thread *stop_targets_thread(struct stop_process *p, pid_t tid)
 int stop_targets_read_thread(struct stop_targets *t, struct stop_process *p, struct stop_thread *th)
 {
 	uint64_t ns = 0, waited = th->wait_ns;
-	int r = thread_clock_read(&th->clock, &ns, &waited);
+	int r = thread_clock_read(&th->clock, &ns, &waited, &th->runs);
 
 	if (r)
 		return r;

@@ -53,7 +53,8 @@ static int read_stat(const struct thread_clock *c, uint64_t *ns)
 	return 0;
 }
 
-int thread_clock_read(const struct thread_clock *c, uint64_t *ns, uint64_t *waited_ns)
+int thread_clock_read(const struct thread_clock *c, uint64_t *ns, uint64_t *waited_ns,
+		      uint64_t *runs)
 {
 	int fd = c->fd >= 0 ? c->fd : open_schedstat(c), err;
 	char text[96];
@@ -68,7 +69,9 @@ int thread_clock_read(const struct thread_clock *c, uint64_t *ns, uint64_t *wait
 	if (err)
 		return err;
 	text[n] = '\0';
-	return sscanf(text, "%" SCNu64 " %" SCNu64, ns, waited_ns) == 2 ? 0 : read_stat(c, ns);
+	return sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, ns, waited_ns, runs) == 3
+		       ? 0
+		       : read_stat(c, ns);
 }
 
 /* The number of a process's CPU clock, as in linux/posix-timers.h: CPUCLOCK_SCHED of all threads.

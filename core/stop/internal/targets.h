@@ -18,6 +18,8 @@ struct stop_thread {
 	uint64_t sampled_ns; /* of them, those that samples and losses stand for */
 	uint64_t due_ns;     /* cpu_ns at which the next sample is due, so that the rate is kept */
 	uint64_t wait_ns;    /* for which it waited for a CPU */
+	uint64_t runs;       /* how often it got a CPU */
+	uint32_t waits;      /* stops in a row in which it had waited for a CPU */
 	int64_t stop_ns;     /* how long its stops took lately, each */
 	uint64_t rest_ns;    /* cpu_ns + wait_ns until which it is not stopped again */
 	uint64_t retry_ns;   /* it can't be stopped, and is tried again then; CLOCK_MONOTONIC */
