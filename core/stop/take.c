@@ -257,12 +257,12 @@ static void visit(struct stop_taker *k, struct stop_process *p, struct stop_thre
 	thread_memory_begin(k->memory, p->pid, t->regs[7]);
 	if (!stop_targets_read_thread(k->targets, p, th))
 		stop_targets_note_stop(p, th);
+	waited = th->wait_ns - before;
 	if (is_biased(th, t, runs)) {
-		stopped_thread_end(t);
+		let_go(k, th, t, waited < until ? waited : until);
 		return;
 	}
 	r = walk(k, &s, th->tries + 1 < MOST_TRIES);
-	waited = th->wait_ns - before;
 	let_go(k, th, t, waited < until ? waited : until);
 	deliver(k, p, th, &s, r);
 }
