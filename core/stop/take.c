@@ -213,12 +213,13 @@ static void deliver(struct stop_taker *k, struct stop_process *p, struct stop_th
 
 /* waited_ns: for a CPU, between the request and the stop; it was not stopped then. */
 static void let_go(struct stop_taker *k, struct stop_thread *th, struct stopped_thread *t,
-		   uint64_t waited_ns)
+		   uint64_t waited_ns, bool sampled)
 {
 	uint64_t ns = stopped_thread_end(t);
 
 	ns -= waited_ns < ns ? waited_ns : ns;
-	note_stop(th, ns);
+	if (sampled)
+		note_stop(th, ns);
 	k->counts->stops++;
 	k->counts->stopped_ns += ns;
 	if (ns > k->counts->longest_ns)
@@ -259,11 +260,11 @@ static void visit(struct stop_taker *k, struct stop_process *p, struct stop_thre
 		stop_targets_note_stop(p, th);
 	waited = th->wait_ns - before;
 	if (is_biased(th, t, runs)) {
-		let_go(k, th, t, waited < until ? waited : until);
+		let_go(k, th, t, waited < until ? waited : until, false);
 		return;
 	}
 	r = walk(k, &s, th->tries + 1 < MOST_TRIES);
-	let_go(k, th, t, waited < until ? waited : until);
+	let_go(k, th, t, waited < until ? waited : until, true);
 	deliver(k, p, th, &s, r);
 }
 
