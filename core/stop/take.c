@@ -19,9 +19,10 @@
 #define MOST_TRIES 3u        /* stops in a row without a stack; then there is a reason for it */
 #define RETRY_NS 1000000000u /* until a thread that can't be stopped is tried again */
 #define LATELY 16            /* stops */
-#define SHARE 100      /* one part of the time in which a thread runs, or could, may be stops */
-#define FEW_WAITS 4u   /* stops that are not used, as the thread had waited for a CPU */
-#define MOST_WAITS 12u /* and was in a system call */
+#define SHARE 100       /* one part of the time in which a thread runs, or could, may be stops */
+#define USUAL_NS 50000u /* a stop without a sample */
+#define FEW_WAITS 4u    /* stops that are not used, as the thread had waited for a CPU */
+#define MOST_WAITS 12u  /* and was in a system call */
 #define MOST_REQUESTS 4096u
 
 int stop_taker_init(struct stop_taker *k)
@@ -220,6 +221,8 @@ static void let_go(struct stop_taker *k, struct stop_thread *th, struct stopped_
 	ns -= waited_ns < ns ? waited_ns : ns;
 	if (sampled)
 		note_stop(th, ns);
+	else
+		th->rest_ns = time_of(th) + (ns < USUAL_NS ? ns : USUAL_NS) * SHARE;
 	k->counts->stops++;
 	k->counts->stopped_ns += ns;
 	if (ns > k->counts->longest_ns)
