@@ -25,7 +25,7 @@ extern "C" {
  */
 static inline bool fusee_grow(void *array, uint64_t *cap, uint64_t need, size_t size)
 {
-	uint64_t n = *cap ? *cap : 16;
+	uint64_t n = *cap ? *cap : size < 16 ? 16 : 4; /* many arrays have a few large elements */
 	void *at;
 
 	if (need <= *cap)
