@@ -19,10 +19,9 @@
 #define MOST_TRIES 3u        /* stops in a row without a stack; then there is a reason for it */
 #define RETRY_NS 1000000000u /* until a thread that can't be stopped is tried again */
 #define LATELY 16            /* stops */
-#define SHARE 100       /* one part of the time in which a thread runs, or could, may be stops */
-#define USUAL_NS 50000u /* a stop without a sample */
-#define FEW_WAITS 4u    /* stops that are not used, as the thread had waited for a CPU */
-#define MOST_WAITS 12u  /* and was in a system call */
+#define SHARE 100      /* one part of the time in which a thread runs, or could, may be stops */
+#define FEW_WAITS 4u   /* stops that are not used, as the thread had waited for a CPU */
+#define MOST_WAITS 12u /* and was in a system call */
 #define MOST_REQUESTS 4096u
 
 int stop_taker_init(struct stop_taker *k)
@@ -214,15 +213,12 @@ static void deliver(struct stop_taker *k, struct stop_process *p, struct stop_th
 
 /* waited_ns: for a CPU, between the request and the stop; it was not stopped then. */
 static void let_go(struct stop_taker *k, struct stop_thread *th, struct stopped_thread *t,
-		   uint64_t waited_ns, bool sampled)
+		   uint64_t waited_ns)
 {
 	uint64_t ns = stopped_thread_end(t);
 
 	ns -= waited_ns < ns ? waited_ns : ns;
-	if (sampled)
-		note_stop(th, ns);
-	else
-		th->rest_ns = time_of(th) + (ns < USUAL_NS ? ns : USUAL_NS) * SHARE;
+	note_stop(th, ns);
 	k->counts->stops++;
 	k->counts->stopped_ns += ns;
 	if (ns > k->counts->longest_ns)
@@ -258,16 +254,16 @@ static void visit(struct stop_taker *k, struct stop_process *p, struct stop_thre
 	int r;
 
 	memcpy(s.regs, t->regs, sizeof(s.regs));
-	thread_memory_begin(k->memory, p->pid, t->regs[7]);
+	thread_memory_begin(k->memory, t->tid, t->regs[7]);
 	if (!stop_targets_read_thread(k->targets, p, th))
 		stop_targets_note_stop(p, th);
 	waited = th->wait_ns - before;
 	if (is_biased(th, t, runs)) {
-		let_go(k, th, t, waited < until ? waited : until, false);
+		let_go(k, th, t, waited < until ? waited : until);
 		return;
 	}
 	r = walk(k, &s, th->tries + 1 < MOST_TRIES);
-	let_go(k, th, t, waited < until ? waited : until, true);
+	let_go(k, th, t, waited < until ? waited : until);
 	deliver(k, p, th, &s, r);
 }
 
