@@ -20,6 +20,7 @@
 #include "doctor/doctor.h"
 #include "console/options.h"
 #include "record/session.h"
+#include "stop/rights.h"
 #include "bpf/sampler.h"
 #include "unwind/claims.h"
 #include "events/probe.h"
@@ -40,6 +41,7 @@ struct report {
 	unsigned int n;
 	int stop_code;  /* 0: nothing stops fusee */
 	char *stop;     /* why nothing can be sampled. Owned */
+	char *no_perf;  /* why threads are stopped for their samples. Owned */
 	bool no_memory; /* for a text */
 };
 
@@ -86,10 +88,29 @@ static char *privileges(struct report *r)
 	return b.error ? (buf_fini(&b), NULL) : (char *)b.p;
 }
 
+/* Without perf events `record` stops threads, if it may: it does so where these errors come. */
+static bool by_stops(struct report *r, const struct probe_perf *perf)
+{
+	const struct probe_target own = {.again = "fusee record -- CMD"};
+
+	if ((perf->own != -EACCES && perf->own != -EPERM && perf->own != -ENOSYS) || stop_try())
+		return false;
+	r->no_perf = probe_explain(perf->own, &own);
+	r->no_memory |= !r->no_perf;
+	add(r, "sampling own programs", true,
+	    "record stops their threads for it, 1 % of their time at most", NULL);
+	add(r, "perf events", false,
+	    "record -a, record -e and fusee run do not work; time in the kernel is not sampled",
+	    "see below");
+	return true;
+}
+
 static void check_own(struct report *r, const struct probe_perf *perf)
 {
 	const struct probe_target own = {.again = "fusee record -- CMD"};
 
+	if (by_stops(r, perf))
+		return;
 	if (perf->own) {
 		r->stop = probe_explain(perf->own, &own);
 		r->no_memory |= !r->stop;
@@ -355,6 +376,7 @@ static int print_json(const struct report *r, const struct probe_perf *perf)
 	for (unsigned int i = 0; i < r->n; i++)
 		put_check(&j, &r->checks[i]);
 	json_end(json_line(&j, 1));
+	json_text(json_line(&j, 1), "by_stops", r->no_perf);
 	json_text(json_line(&j, 1), "stops", r->stop);
 	json_end(&j);
 	buf_str(&b, "\n");
@@ -380,7 +402,9 @@ static void print_text(const struct report *r, const struct probe_perf *perf)
 			printf("\n%33s%s", "-> ", c->get);
 		putchar('\n');
 	}
-	if (!r->stop)
+	if (r->no_perf)
+		printf("fusee samples by stopping threads only: %s\n", r->no_perf);
+	else if (!r->stop)
 		puts("Nothing here stops fusee.");
 	else
 		printf("fusee cannot sample: %s\n", r->stop);
@@ -394,6 +418,7 @@ static void report_fini(struct report *r)
 	}
 	free(r->privileges);
 	free(r->stop);
+	free(r->no_perf);
 }
 
 struct doctor {

@@ -2,11 +2,15 @@
 #include "stop/rights.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "process/procfs.h"
 
@@ -20,6 +24,23 @@ int stop_may(pid_t pid)
 	if (process_vm_readv(pid, &to, 1, &from, 1, 0) >= 0 || errno == EFAULT)
 		return 0;
 	return -errno;
+}
+
+int stop_try(void)
+{
+	pid_t child = fork();
+	int r;
+
+	if (child < 0)
+		return -errno;
+	if (!child)
+		for (;;)
+			pause();
+	r = ptrace(PTRACE_SEIZE, child, NULL, NULL) ? -errno : stop_may(child);
+	kill(child, SIGKILL);
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	return r;
 }
 
 pid_t stop_tracer_of(pid_t pid, pid_t tid)

@@ -9,6 +9,9 @@
 /* May this process stop its threads and read its memory? 0; -ESRCH: it has ended; -EPERM. That it
  * is traced already is not seen here. */
 int stop_may(pid_t pid);
+/* The same of a child that it starts, by trying it, and by a stop. 0; -EPERM, -ENOSYS and the like.
+ */
+int stop_try(void);
 /* The process that traces the thread; 0: none, or not known. */
 pid_t stop_tracer_of(pid_t pid, pid_t tid);
 /* One sentence that says why the threads of the process can't be stopped, and what helps. tracer:

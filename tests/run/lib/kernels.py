@@ -243,6 +243,20 @@ def boot(kernel, image, script, seconds=120):
                   time.monotonic() - start)
 
 
+def parts(output):
+    """What a script printed: after a line `=== NAME` until `=== exit CODE`. -> name -> (text, exit code or None)"""
+    found, name = {}, None
+    for line in output.splitlines():
+        if line.startswith("=== exit "):
+            found[name][1] = int(line[9:])
+        elif line.startswith("=== "):
+            name = line[4:]
+            found[name] = ["", None]
+        elif name:
+            found[name][0] += line + "\n"
+    return {name: tuple(value) for name, value in found.items()}
+
+
 def main():
     arguments, seconds = sys.argv[1:], 120
     if arguments[:1] == ["-s"]:
