@@ -7,6 +7,7 @@
 #ifndef SERVED_H
 #define SERVED_H
 
+#include <sys/stat.h>
 #include <time.h>
 
 #define SERVED __attribute__((unused)) static
@@ -61,6 +62,17 @@ SERVED const char *read_file(const char *name)
 	CHECK(!buf_read_fd(&b, fd, 1 << 20) && !buf_add(&b, "", 1));
 	close(fd);
 	return b.p;
+}
+
+/* Of the bodies of all requests that were taken. */
+SERVED uint64_t bytes_received(void)
+{
+	struct stat st;
+	uint64_t sum = 0;
+
+	for (int i = 1; !stat(text("%s/%d.pb.gz", dir, i), &st); i++)
+		sum += (uint64_t)st.st_size;
+	return sum;
 }
 
 SERVED int requests(void)

@@ -62,6 +62,7 @@ TEST(delivers)
 		buf_reset(&b);
 	}
 	buf_fini(&b);
+	CHECK_INT(fake_count(f, "bytes_sent"), bytes_received());
 	CHECK(logged("\"method\": \"POST\", \"path\": \"/ok?key=1\""));
 	CHECK(logged("\"content-type\": \"application/octet-stream\""));
 	CHECK(logged("\"idempotency-key\": \"03000000000000000000000000000000\""));

@@ -166,6 +166,7 @@ TEST(delivers)
 	CHECK(logged("\"otlp-profiles-development-version\": \"1\""));
 	CHECK(!logged("content-encoding"));
 	otlp__request__free_unpacked(r, NULL);
+	CHECK_INT(fake_count(sink, "bytes_sent"), bytes_received());
 	fake_free(sink);
 	sink = sink_at(port, "/ok", "path", "");
 	CHECK_INT(fake_consume(sink, p, 0), 0);

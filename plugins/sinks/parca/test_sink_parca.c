@@ -236,6 +236,7 @@ TEST(a_request_for_each_series)
 		CHECK_STR(request_text(1), db_text);
 		CHECK_STR(request_text(2), text("%s %s", web_labels, web_profile));
 	}
+	CHECK_INT(fake_count(f, "bytes_sent"), bytes_received());
 	fake_free(f);
 	builder_free(b);
 }

@@ -200,6 +200,7 @@ TEST(a_request_for_each_series)
 	CHECK_INT(g->sum, 7);
 	got_free(g);
 	CHECK_INT(fake_count(f, "requests{status=\"2xx\"}"), 2);
+	CHECK_INT(fake_count(f, "bytes_sent"), bytes_received());
 	builder_free(b);
 	fake_free(f);
 }
