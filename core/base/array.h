@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* Makes room for one more than n elements of `size` bytes in an array with room for *cap. Returns
- * the array, which may have moved and which the caller frees. NULL: no memory, and the array is as
- * it was. */
+ * the array, which may have moved and which the caller frees. NULL: no memory; the array is
+ * unchanged. */
 static inline void *array_room(void *array, size_t n, size_t *cap, size_t size)
 {
 	size_t more = *cap ? *cap * 2 : 64;
@@ -24,7 +24,7 @@ static inline void *array_room(void *array, size_t n, size_t *cap, size_t size)
 	return p;
 }
 
-/* Has an array of n elements room for one more? With no memory not, and it is as it was. */
+/* Grows an array of n elements if it is full. false: no memory; the array is unchanged. */
 #define ARRAY_ROOM(array, n, cap)                                                 \
 	({                                                                        \
 		void *room_ = array_room((array), (n), &(cap), sizeof(*(array))); \
@@ -32,7 +32,7 @@ static inline void *array_room(void *array, size_t n, size_t *cap, size_t size)
 			(array) = room_;                                          \
 		room_ != NULL;                                                    \
 	})
-/* A pointer to one more element, not set, which n then counts; NULL: no memory. */
+/* Appends an uninitialized element and returns its address; NULL: no memory. */
 #define ARRAY_ADD(array, n, cap) (ARRAY_ROOM(array, n, cap) ? &(array)[(n)++] : NULL)
 
 /* The number of elements whose first member, a uint64_t, is at most key. The n elements of `size`

@@ -21,11 +21,11 @@ struct job {
 /* All members but the semaphores are under the lock. */
 struct background {
 	pthread_mutex_t lock;
-	/* Semaphores, as who signals a condition variable can wait for a thread without a CPU. */
+	/* Semaphores, because pthread_cond_signal() can wait for a thread that has no CPU. */
 	sem_t work, ended;
 	struct job *first, **last;
 	uint32_t waiting; /* the job that runs included */
-	bool running;     /* the thread is there */
+	bool running;     /* the thread exists */
 	bool ending;
 	bool owned; /* background_free() has not returned */
 };
@@ -93,7 +93,7 @@ static void *thread(void *arg)
 	return NULL;
 }
 
-/* With all signals blocked: they are the control thread's. */
+/* The thread blocks all signals: the control thread handles them. */
 static bool start_thread(struct background *b)
 {
 	pthread_attr_t detached;
@@ -144,7 +144,7 @@ void background_free(struct background *b)
 		free_all(b);
 }
 
-/* false: there is no thread that would run it. */
+/* false: the thread does not run and could not be started. */
 static bool add(struct background *b, struct job *j)
 {
 	bool added;

@@ -31,7 +31,7 @@ struct dict {
 
 int dict_init(struct dict *);  /* 0; -ENOMEM: the dict is {0} */
 void dict_fini(struct dict *); /* {0} is valid */
-/* The key's id, which is new if the key is. DICT_NONE: no memory, or no id is free. */
+/* The key's id; a new key gets a new id. DICT_NONE: no memory, or no id is free. */
 uint32_t dict_add(struct dict *, const void *key, size_t len);
 /* The key's id. DICT_NONE: the dict lacks the key. */
 uint32_t dict_find(const struct dict *, const void *key, size_t len);

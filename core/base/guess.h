@@ -9,7 +9,7 @@
  * (optimal string alignment). UINT32_MAX: a word has more than 63 bytes. */
 uint32_t guess_distance(const char *, const char *);
 
-/* Start with {.word = misspelt word}, offer every candidate, then read best or call guess_hint().
+/* Start with {.word = misspelt word}, offer every candidate, then read best or print GUESS_HINT.
  */
 struct guess {
 	const char *word;
@@ -17,7 +17,7 @@ struct guess {
 	uint32_t distance;
 };
 void guess_offer(struct guess *, const char *candidate); /* the candidate is borrowed */
-/* What a sentence about the word ends with, " (did you mean 'every'?)" or, if none is near enough,
+/* The end of a sentence about the word: " (did you mean 'every'?)" or, if none is near enough,
  * `otherwise`: for printf("no option '%s'" GUESS_HINT, g.word, GUESS_WORDS(g, "")). */
 #define GUESS_HINT "%s%s%s"
 #define GUESS_WORDS(g, otherwise) \

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define LEAST (1u << 20) /* bytes; sparse parts that are smaller cost little */
-#define MAX_PARTS 1024   /* parts with data that are counted; then the rest is taken as data */
+#define LEAST (1u << 20) /* bytes; reading a smaller sparse part costs little */
+#define MAX_PARTS 1024   /* parts with data; what follows counts as data */
 
 bool holes_prevail(int fd, uint64_t offset, uint64_t len)
 {

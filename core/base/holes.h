@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether a part of a file, of a MiB or more, is for the most part holes: a file of no size on disk
- * can claim gigabytes of zeros. false also where the file system does not say. The position of the
- * descriptor changes. */
+/* Whether most of a range of 1 MiB or more of a file is holes: a file that takes no disk space can
+ * claim gigabytes of zeros. Also false if the file system does not report holes. Changes the
+ * descriptor's file offset. */
 bool holes_prevail(int fd, uint64_t offset, uint64_t len);
 #endif

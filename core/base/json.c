@@ -36,7 +36,7 @@ static void put_line(struct json *j)
 	j->line = 0;
 }
 
-/* What precedes a value. */
+/* Writes the comma, the line break and the name that precede a value. */
 static void begin(struct json *j, const char *name)
 {
 	if (!j->keyed) {

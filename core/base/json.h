@@ -30,7 +30,7 @@ void json_list(struct json *, const char *name); /* an array */
 void json_end(struct json *);                    /* of the innermost object or array */
 /* The next value, or end, begins a line. Returns its argument. */
 struct json *json_line(struct json *, unsigned indent);
-/* The name of the next value, where it is any text. */
+/* Writes the next value's name, which may be any text. */
 void json_key(struct json *, struct fusee_str);
 /* Strings are also safe in a script element of HTML. Bytes that are not UTF-8 become U+FFFD. */
 void json_str(struct json *, const char *name, struct fusee_str);
@@ -39,7 +39,7 @@ void json_buf(struct json *, const char *name, const struct buf *);
 void json_flag(struct json *, const char *name, bool);
 void json_int(struct json *, const char *name, int64_t);
 void json_uint(struct json *, const char *name, uint64_t);
-/* What is JSON already: a number, as it is to look. */
+/* Writes text that is JSON already, such as a number in a chosen format. */
 void json_printf(struct json *, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* {"KEY": "VALUE", ..} */

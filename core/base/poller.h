@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A descriptor that is readable when one of several is, or when a time has come. For objects that
- * another loop waits for; their owner then looks at everything that may have changed. [one thread]
+/* A descriptor that is readable while one of several descriptors is, or from a set time on. For an
+ * object that another thread's or owner's loop polls; it then checks everything that may have
+ * changed. [one thread]
  */
 #ifndef BASE_POLLER_H
 #define BASE_POLLER_H
@@ -15,11 +16,11 @@ struct poller {
 int poller_open(struct poller *);
 /* Both descriptors of a poller that is not open are -1. */
 void poller_close(struct poller *);
-/* Also readable when this descriptor is. 0 or -errno. */
+/* Makes the poller readable while this descriptor is. 0 or -errno. */
 int poller_add(struct poller *, int fd);
 void poller_remove(struct poller *, int fd);
-/* The next time, of CLOCK_MONOTONIC in ns, in place of the last; 0: none. */
+/* Replaces the time from which the poller is readable, in ns of CLOCK_MONOTONIC; 0: none. */
 void poller_set(struct poller *, uint64_t at);
-/* Not readable any more because of a time that has come. */
+/* Ends the readability that an expired time caused. */
 void poller_clear(struct poller *);
 #endif

@@ -13,7 +13,7 @@ static inline bool str_equal(struct fusee_str a, struct fusee_str b)
 	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
 }
 
-/* < 0, 0, > 0: the order of their bytes; what begins another is before it. */
+/* < 0, 0, > 0: the order of their bytes; a prefix is before a longer text. */
 static inline int str_order(struct fusee_str a, struct fusee_str b)
 {
 	uint64_t len = a.len < b.len ? a.len : b.len;
@@ -35,7 +35,7 @@ static inline struct fusee_str str_base_name(struct fusee_str path)
 
 	while (at && path.p[at - 1] != '/')
 		at--;
-	/* the path of none is NULL */
+	/* an empty path may have p NULL, to which nothing may be added */
 	return (struct fusee_str){at ? path.p + at : path.p, path.len - at};
 }
 #endif

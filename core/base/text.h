@@ -11,8 +11,8 @@
 char *text_number(char buf[32], uint64_t);
 /* n bytes as 2n digits, terminated: out has 2n + 1 bytes. Returns out. */
 char *text_hex(char *out, const void *bytes, size_t n);
-/* Replaces what is not printable ASCII by '?', but for the bytes of `kept`. The text of a process
- * that a target or a server may have taken over can reach a terminal. */
+/* Replaces each byte that is neither printable ASCII nor in `kept` by '?': text that reaches a
+ * terminal may come from a process that a target or a server has taken over. */
 void text_ascii(char *text, const char *kept);
 /* 18432 -> "18 kB"; units are powers of 1000; returns buf. */
 char *text_bytes(char buf[32], uint64_t);

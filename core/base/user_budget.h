@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that any user can make grow, with a limit in all. A user may have more while that user has
- * less than half of what is free, root while it has less than all of that: so there is room for
- * others, whatever these do. Alone a user has a third of the limit, and root half. For one thread.
+ * Limits memory that users' processes can make grow. A user may get more while the user's sum is
+ * less than half of the free bytes, root while its sum is less than the free bytes: so others
+ * always find room. A user alone gets a third of the limit, root half. For one thread.
  */
 #ifndef BASE_USER_BUDGET_H
 #define BASE_USER_BUDGET_H
@@ -19,10 +19,11 @@ struct user_budget {
 };
 
 void user_budget_fini(struct user_budget *); /* {0} is valid */
-/* Bytes that no user has; 0 without a limit. */
+/* The limit less the bytes of all users; 0 without a limit. */
 uint64_t user_budget_free(const struct user_budget *);
-/* May the user have more? */
+/* Whether the user may get more. */
 bool user_budget_has_room(const struct user_budget *, uint32_t uid);
-/* The user has as many bytes more; 0 or -ENOMEM. Or less, of those that were added: never fails. */
+/* Adds bytes to the user's sum: 0 or -ENOMEM. A negative number takes bytes off that were added
+ * before, which never fails. */
 int user_budget_add(struct user_budget *, uint32_t uid, int64_t bytes);
 #endif

@@ -72,8 +72,8 @@ static uint32_t code_point(const char *s, size_t n)
 	return c;
 }
 
-/* Control characters, and those that no terminal shows but that change how others are shown: of
- * bidirectional text, separators of lines, invisible characters. The joiners U+200C and U+200D are
+/* Control characters, and characters that are invisible but change how others are shown:
+ * bidirectional controls, line separators, zero-width characters. The joiners U+200C and U+200D are
  * part of words. */
 static bool is_control(const char *s, size_t n)
 {

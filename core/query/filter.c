@@ -65,8 +65,8 @@ static bool takes_any(struct filter *s, const struct fusee_profile *p)
 	return false;
 }
 
-/* The first window's types are those of all: two with equal types may have other defaults, and two
- * with equal texts another number of types. */
+/* All windows use the type index and the types of the first window. Equal types can still have
+ * different defaults, and equal texts different numbers of types. */
 static int same_types(struct filter *s, const struct fusee_profile *p, uint32_t type,
 		      const char *name, struct buf *error)
 {

@@ -31,7 +31,7 @@ void functions_fini(struct functions *f)
 	buf_fini(&f->matched);
 }
 
-/* The id of a name, whose result is known then. */
+/* The id of a name; computes its result if the name is new. */
 static uint32_t find_name(struct functions *f, struct fusee_str name)
 {
 	uint32_t id = dict_add(&f->names, name.p, name.len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which stacks have a function whose name matches an expression. */
+/* Finds the stacks with a function whose name matches an expression. */
 #ifndef QUERY_FUNCTIONS_H
 #define QUERY_FUNCTIONS_H
 

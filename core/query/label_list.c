@@ -83,8 +83,8 @@ int label_list_add(struct label_list *l, const struct fusee_profile *p, const ch
 
 /* ---- misspelt words ---- */
 
-/* A label, or a value of the label `key`, as a text with a NUL. false: it is another label's, or
- * longer than a word that is near can be. */
+/* Copies a label, or a value of the label `key`, with a NUL. false: it is another label's value, or
+ * too long to be near any word. */
 static bool copy_text(struct fusee_str s, const char *key, char text[LABEL_LIST_NEAR])
 {
 	size_t skip = key ? strlen(key) + 1 : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which labels the samples of many windows have, and with which values. */
+/* The labels that the samples of many windows have, and their values. */
 #ifndef QUERY_LABEL_LIST_H
 #define QUERY_LABEL_LIST_H
 
@@ -13,7 +13,7 @@ struct label_list {
 	struct tally keys;   /* the value of the samples that have the label */
 	struct tally values; /* the same by key, a NUL and the value */
 	struct buf text;
-	uint64_t stacks; /* with their labels, that were taken */
+	uint64_t stacks; /* taken; with their labels, per window */
 	int64_t samples; /* of all of them: filter_samples() */
 	int64_t total;
 };
@@ -26,7 +26,7 @@ int label_list_add(struct label_list *, const struct fusee_profile *, const char
 
 #define LABEL_LIST_NEAR 64u
 /* The label that is nearest to a word, by base/guess.h, or with `key` its nearest value. 1; 0: none
- * is near; -EEXIST: the word is one itself. */
+ * is near; -EEXIST: the word is such a label or value itself. */
 int label_list_nearest(const struct label_list *, const char *key, const char *word,
 		       char near[LABEL_LIST_NEAR]);
 #endif

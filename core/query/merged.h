@@ -12,7 +12,7 @@ struct merged {
 	struct builder *builder; /* NULL: no window yet */
 	struct filter filter;
 	struct merge_choice choice; /* keep and arg are set by merged_add() */
-	uint64_t windows, stacks;   /* that were added; stacks with their labels */
+	uint64_t windows, stacks;   /* added; stacks with their labels, per window */
 	int64_t samples;            /* of all of them, after merged_finish(): filter_samples() */
 	uint64_t max_bytes;
 };

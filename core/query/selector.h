@@ -19,18 +19,18 @@ void selector_free(struct selector *); /* NULL is fine */
 /* "cpu"; NULL: the selector names no type. Borrowed. */
 const char *selector_type(const struct selector *);
 
-/* Both: 1: all conditions are met; 0: not; -EAGAIN: an expression could not be matched within its
- * limits; -ENOMEM. */
+/* This and the next function return 1: all conditions are met; 0: not; -EAGAIN: an expression could
+ * not be matched within its limits; -ENOMEM. */
 int selector_matches(struct selector *, const struct fusee_profile *, const struct fusee_sample *);
-/* Only the conditions on the labels that are given: 0 tells that no sample with these labels meets
- * all. */
+/* Checks only the conditions on the given labels. 0: no sample with these labels meets all
+ * conditions. */
 int selector_may_match(struct selector *, const struct fusee_label *, uint32_t n);
-/* The i-th condition that a label has a text, which is not empty; borrowed. false: it has fewer. */
+/* The i-th condition that requires a label to equal a text that is not empty; borrowed. false:
+ * there are fewer. */
 bool selector_requires(const struct selector *, uint32_t i, const char **key, const char **text);
 /* Whether a condition is on this label. */
 bool selector_has(const struct selector *, struct fusee_str key);
-/* As selector_may_match() of one label, of which only two texts are known that its value is
- * between, or equal to. */
+/* selector_may_match() for one label whose value is only known to be from min to max. */
 int selector_may_match_between(struct selector *, struct fusee_str key, struct fusee_str min,
 			       struct fusee_str max);
 #endif

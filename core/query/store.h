@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What holds profiles of many windows, and hands over those of a range of time. What a store can
- * leave unread is its implementation's matter: the caller selects the samples in any case. For one
- * thread. place.h opens stores.
+ * A store holds the profiles of many windows and reads those of a range of time. An implementation
+ * may leave unread what the request does not need; the caller selects the samples in any case. For
+ * one thread. place.h opens stores.
  */
 #ifndef QUERY_STORE_H
 #define QUERY_STORE_H
@@ -21,14 +21,13 @@ struct store;
 struct store_request {
 	uint64_t from_ns, to_ns;
 	struct selector *selector; /* windows without a sample that meets it may be omitted */
-	/* Samples may have the empty stack: nothing looks at theirs. With `functions`: samples
-	 * whose stacks have none of these may be omitted, and the others may have any stack that
-	 * has one of them. */
+	/* The caller reads no stacks, so all may be empty. With `functions`: samples without such a
+	 * function may be omitted, and the others may have any stack with such a function. */
 	bool no_stacks;
 	struct functions *functions;
-	/* Samples may have no labels but these and those of the selector (also of "pid" and "tid"),
-	 * and those that are then equal may be one; those that do not meet the selector may be
-	 * omitted. NULL: all labels are needed. */
+	/* The only labels that the caller needs besides those of the selector, "pid" and "tid"
+	 * included: the store may drop others, add up samples that are then equal, and omit samples
+	 * that do not meet the selector. NULL: all labels are needed. */
 	const struct fusee_str *keys;
 	uint32_t nkeys;
 };
@@ -38,27 +37,27 @@ struct store_reader {
 	/* A window, about in order of time; the profile is valid until it returns. Other than 0
 	 * ends store_read(). */
 	int (*window)(void *arg, const struct fusee_profile *, const char *name);
-	/* What cannot be read, and why, in a sentence. Reading goes on. */
+	/* Called for what cannot be read; `why` is a sentence. Reading continues. */
 	void (*broken)(void *arg, const char *name, const char *why);
-	/* Of files; often. all: 0: they are being listed, `done` so far. */
+	/* Called often, with numbers of files. all 0: files are being listed, `done` so far. */
 	void (*progress)(void *arg, uint64_t done, uint64_t all);
 	void *arg;
 };
 
 struct store_counts {
-	uint64_t files;    /* that there are */
+	uint64_t files;    /* of the store */
 	uint64_t skipped;  /* unread: no window in the range, or no sample that is selected */
-	uint64_t excluded; /* of those skipped, by their labels */
+	uint64_t excluded; /* of the skipped: because of their labels */
 	uint64_t read, bytes;
 	uint64_t added;   /* stacks that were added to equal stacks before window() got them */
 	uint64_t broken;  /* broken() was called */
-	uint64_t removed; /* since they were listed, as by the agent */
-	/* of a bucket: requests and bytes; days that were not listed, out of the range */
+	uint64_t removed; /* by others, such as the agent, since they were listed */
+	/* of a bucket: requests; bytes; days not listed because they are out of the range */
 	uint64_t requests, fetched, omitted;
 };
 
 void store_close(struct store *); /* NULL is fine */
-/* What is not in a store without files: "no file ends with .pprof". */
+/* Why a store has no files: "no file ends with .pprof". */
 const char *store_lacks(const struct store *);
 /* Why the store cannot be read any more, in a sentence; NULL: it can. */
 const char *store_failure(const struct store *);

@@ -28,11 +28,10 @@ struct sums_point {
 struct sums {
 	struct fusee_str keys[SUMS_MAX_KEYS];
 	uint32_t nkeys;
-	uint64_t
-		step_ns; /* if it is known before: points begin at multiples of it; 0: at windows */
+	uint64_t step_ns; /* set before sums_add(), points begin at its multiples; 0: at windows */
 	struct filter filter;
 	uint64_t windows, first_ns, last_ns; /* begins of windows */
-	uint64_t stacks;                     /* with their labels, that were taken */
+	uint64_t stacks;                     /* taken; with their labels, per window */
 	int64_t samples;                     /* of all of them: filter_samples() */
 	int64_t total;
 	char type[64], unit[64]; /* "cpu", "nanoseconds" */
@@ -45,8 +44,8 @@ struct sums {
 	struct buf key;
 };
 
-/* "a,b": *s has these keys then, borrowed from `by`. NULL: none. 0; -EINVAL: a sentence is in
- * *error; -ENOMEM. */
+/* by: the keys of the groups, "a,b", borrowed. NULL: none. 0; -EINVAL: a sentence is in *error;
+ * -ENOMEM. */
 int sums_init(struct sums *, const char *by, struct buf *error);
 void sums_fini(struct sums *);
 /* As merged_add(). */

@@ -34,13 +34,14 @@ static uint64_t fraction_of(const char **p)
 	return ns;
 }
 
-/* Midnight of the day that is `days` before now's, or the time of `tm`, in the local zone. */
+/* The time `tm` of the local zone. */
 static int local(struct tm *tm, uint64_t fraction, uint64_t *ns)
 {
 	tm->tm_isdst = -1;
 	return set_seconds(mktime(tm), fraction, ns);
 }
 
+/* The local midnight that began the day `days` before today. */
 static int midnight(uint64_t now_ns, int days, uint64_t *ns)
 {
 	time_t t = (time_t)(now_ns / SECOND);
@@ -74,7 +75,7 @@ static int zone(const char *p, long *seconds)
 	return 0;
 }
 
-/* mktime() takes a 31 of February for a day of March. */
+/* mktime() would turn 31 February into a day of March. */
 static bool is_date(const struct tm *tm)
 {
 	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};

@@ -9,8 +9,8 @@
 	"2026-11-21T08:00:00Z, '2026-11-21 08:00', 2026-11-21, 2h or -2h (ago), now, now-2h, " \
 	"today, yesterday, or seconds since 1970"
 
-/* ISO 8601 with Z or an offset; without, and "today" and "yesterday", in the local time zone; a
- * duration is one before `now`; a number of 9 digits or more: seconds since 1970. Results are ns of
- * CLOCK_REALTIME. 0 or -EINVAL. */
+/* Parses ISO 8601, in the local time zone if it has neither Z nor an offset; "now", "today" and
+ * "yesterday" (local midnights); a duration before `now`; or 9 or 10 digits, seconds since 1970.
+ * The result is in ns of CLOCK_REALTIME. 0 or -EINVAL. */
 int when_parse(const char *text, uint64_t now_ns, uint64_t *ns);
 #endif

@@ -13,7 +13,8 @@ static void subtract(int64_t *from, int64_t v)
 		*from = v < 0 ? INT64_MAX : INT64_MIN;
 }
 
-/* The function of a that is g in another build: by library if there are several. NULL: none. */
+/* The function of a that corresponds to g of another build; of several, that of the same library.
+ * NULL: none. */
 static struct annotated_function *counterpart(struct annotation *a,
 					      const struct annotated_function *g)
 {
@@ -54,7 +55,7 @@ static int subtract_lines(struct annotated_function *f, const struct annotated_f
 	return 0;
 }
 
-/* Of equal builds; addresses of different builds cannot be compared. */
+/* For equal builds only: addresses of different builds cannot be compared. */
 static int subtract_addresses(struct annotated_function *f, const struct annotated_function *g)
 {
 	struct annotated_address *all;

@@ -18,7 +18,7 @@ static const struct fusee_value_type *type_at(const struct fusee_profile *p, uin
 
 /* ---- samples ---- */
 
-/* "alloc_objects" and "alloc_space" of Go's profiles of the heap: the same up to the line. */
+/* "alloc_objects" and "alloc_space" of Go's heap profiles: equal up to the underscore. */
 static bool is_twin(const struct fusee_profile *p, uint32_t a, uint32_t b)
 {
 	struct fusee_str x = str_at(p, a), y = str_at(p, b);
@@ -58,7 +58,7 @@ double render_noise_of(const struct render_count *c, const int64_t *values)
 
 /* ---- shares ---- */
 
-/* What one event of a part represents; of an empty part what one of its total does. */
+/* The value of one event of a part; of an empty part `otherwise`. */
 static double weight_of(int64_t value, double noise, double otherwise)
 {
 	return value ? noise / fabs((double)value) : otherwise;
@@ -69,9 +69,9 @@ static double larger(double a, double b)
 	return a > b ? a : b;
 }
 
-/* The events of equal weight that the total of a profile is worth where the part's share is p:
- * those inside and outside of the part may weigh differently. An absent part has the weight that it
- * has in the other profile, if that is larger. */
+/* The number of events of equal weight with which a share p would have the variance that it has in
+ * this profile: events inside and outside of the part may have different weights. Events of an
+ * absent part have their weight in the other profile, if that is larger than the mean. */
 static double events(const struct render_part *a, const struct render_part *other, double p)
 {
 	double mean = a->total_noise / (double)a->total;

@@ -9,14 +9,14 @@
 
 #include "report/model.h"
 
-/* Above it a change is more than chance: of values that did not change 1 in 100 is above it. */
+/* A |z| above it counts as a change: 1 in 100 values that did not change is above it. */
 #define RENDER_Z_LIMIT 2.576
 
 /* The number of events that a pprof sample sums up: the value of another type, or the sample's own
  * value divided by the value of one event. */
 struct render_count {
 	uint32_t type;  /* of the values in question */
-	uint32_t by;    /* the type whose value tells */
+	uint32_t by;    /* the type whose value is divided */
 	double divisor; /* 0: the sample is one event */
 };
 
@@ -31,7 +31,7 @@ struct render_part {
 };
 
 /* The number of standard deviations by which the share is larger (above 0) or smaller than the
- * share in the base; with Yates's correction for small counts. 0: nothing is known. */
+ * share in the base; with Yates's correction for small counts. 0: unknown. */
 double render_z(const struct render_part *, const struct render_part *base);
 /* z of a function's own value and of its total; 0 without a base. */
 double render_z_self(const struct render_model *, const struct render_function *);

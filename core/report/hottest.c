@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hottest functions, at the end of `fusee record`. The reason of a truncated stack is no
- * function; what was lost is a row, so that the rows are shares of the CPU time used. */
+/* The hottest functions, at the end of `fusee record`. The reason of a truncated stack is not shown
+ * as a function. Lost samples are a row, so that the rows are shares of the CPU time used. */
 #include "report/report.h"
 
 #include <errno.h>

@@ -82,7 +82,7 @@ void render_labels_json(const struct fusee_profile *p, const struct fusee_sample
 	json_end(&j);
 }
 
-/* ---- the keys that there are ---- */
+/* ---- the keys of the samples ---- */
 
 static bool has_key(const struct fusee_profile *p, struct fusee_str key)
 {
@@ -124,7 +124,8 @@ static uint32_t list_keys(const struct fusee_profile *p, struct fusee_str keys[L
 	return n;
 }
 
-/* A mistyped key would select nothing, without a word. A profile without samples has no keys. */
+/* Rejects a key that no sample has: a mistyped key would silently select nothing. A profile without
+ * samples has no keys to check against. */
 static int check_key(const struct fusee_profile *p, const struct fusee_profile *base,
 		     const char *option, struct fusee_str key, struct buf *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Labels of samples: which samples --where keeps, and the groups of --by. */
+/* Labels of samples: selects the samples that --where keeps, and forms the groups of --by. */
 #ifndef REPORT_LABELS_H
 #define REPORT_LABELS_H
 
@@ -23,7 +23,7 @@ struct render_labels {
 };
 
 /* Parses --by and --where. Borrows the texts of the options. base may be NULL. 0, or -EINVAL with a
- * sentence in error->p: a condition that is none, a key that no sample has. */
+ * sentence in error->p: a malformed condition, a key that no sample has. */
 int render_labels_make(struct render_labels *, const struct fusee_profile *,
 		       const struct fusee_profile *base, const struct render_options *,
 		       struct buf *error);

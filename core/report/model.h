@@ -18,7 +18,7 @@ enum render_code {
 	RENDER_PROGRAM,
 	RENDER_LIBRARY,
 	RENDER_KERNEL,
-	RENDER_RUNTIME,  /* code that was made at run time */
+	RENDER_RUNTIME,  /* code generated at run time */
 	RENDER_LANGUAGE, /* an interpreted program's frames */
 	RENDER_REASON,   /* no code: "[truncated: too deep]", "[unknown]" */
 	RENDER_LABEL,    /* no code: the value of a label of --by, "process: bb" */
@@ -66,8 +66,8 @@ struct render_stack {
 	double noise;        /* variance of value or base */
 };
 
-/* What the identity of functions is made of beside their names: a file content, or where there is
- * no file (run-time code, frames of an interpreter) the source file. Module 0: neither is known. */
+/* A function is identified by its name and its module: a file content, or the source file for code
+ * without a file (run-time code, frames of an interpreter). Module 0: neither is known. */
 struct render_module {
 	struct fusee_str path, build_id;
 	bool is_source;
@@ -131,11 +131,11 @@ void render_unit(char out[RENDER_NUMBER], int64_t smallest, int64_t largest, str
 /* "app.py:42" of a function that no library holds: its source file and first line. Empty if they
  * are not known. It is in text or in the function's texts. */
 struct fusee_str render_place(const struct render_function *, char text[RENDER_PLACE]);
-/* The name that is printed beside library or place: it says more than the name only where two of
- * these have the same base name. */
+/* The name that is printed beside the library or place. It names its module only if another module
+ * has the same base name. */
 struct fusee_str render_name_beside_place(const struct render_model *,
 					  const struct render_function *);
-/* Appends text; a control character becomes '?', so that a terminal obeys nothing. */
+/* Appends text; a control character becomes '?', so that no escape sequence reaches a terminal. */
 void render_plain(struct buf *, struct fusee_str);
 /* Appends a name; if it has more columns than width, "..." replaces its middle. width 0: no limit.
  */

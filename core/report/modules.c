@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules, and names that say which module a function is of. */
+/* Modules, and names that tell equally named functions of different modules apart. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ uint32_t render_source_module(struct render_model *m, struct fusee_str path)
 	return path.len ? add_module(m, 's', path, (struct fusee_str){0}) : 0;
 }
 
-/* Code without a file has no module: what is in such a mapping differs by process and time. */
+/* Code without a file has no module: the content of such a mapping differs by process and time. */
 static bool has_file(const struct fusee_profile *p, const struct fusee_mapping *map)
 {
 	return !(map->flags & FUSEE_MAPPING_JIT) &&
@@ -72,8 +72,8 @@ static uint32_t mapping_module(struct render_model *m, const struct fusee_profil
 
 /* ---- modules of the base ---- */
 
-/* What the mappings of the base may be: a module of the profile by its path, and the program where
- * each profile has one program. */
+/* The modules of the profile that a mapping of the base may match: the module with its path, or the
+ * program if each profile has one program. */
 struct candidates {
 	struct dict paths;
 	uint32_t *module_of; /* by path */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A function with its callers above and what it calls below, as `go tool pprof -peek` prints it. */
+/* A function with its callers above and its callees below, as `go tool pprof -peek` prints it. */
 #include "report/report.h"
 
 #include <errno.h>

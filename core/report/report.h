@@ -30,8 +30,7 @@ struct render_options {
 	uint32_t rows;                 /* of a table; 0: all */
 	uint32_t width;                /* columns of the terminal, 0: no limit */
 	bool cumulative;               /* top: sort by cum */
-	bool native; /* with what an interpreter runs beside the program: its code, hidden functions
-		      */
+	bool native;                   /* with interpreters' code, hidden functions */
 	bool color;
 	const char *title; /* of a page */
 };
@@ -46,7 +45,8 @@ int render_peek(const struct fusee_profile *, const struct fusee_profile *base, 
 		const struct render_options *, struct buf *out);
 int render_folded(const struct fusee_profile *, const struct fusee_profile *base,
 		  const struct render_options *, struct buf *out);
-/* With a base there are four profiles in it: the profile, the base, and what each has more. */
+/* With a base it contains four profiles: the profile, the base, and the excess of each over the
+ * other. */
 int render_speedscope(const struct fusee_profile *, const struct fusee_profile *base,
 		      const struct render_options *, struct buf *out);
 int render_flamegraph(const struct fusee_profile *, const struct fusee_profile *base,

@@ -29,7 +29,7 @@ struct function_key {
 	uint32_t module, group, kind;
 };
 
-/* The model's function of a function of the profile, as it was seen last. */
+/* The function of the model that a function of the profile had last, and its module and group. */
 struct seen {
 	uint32_t module, group, id;
 };
@@ -348,7 +348,7 @@ static const struct fusee_location *location_of(const struct reader *r, const st
 			*FUSEE_AT(uint32_t, r->p->stack_locations, s->first + i));
 }
 
-/* all: also what is omitted without --native. */
+/* all: also frames that are omitted without --native. */
 static void add_frames(struct reader *r, const struct fusee_stack *s, bool all)
 {
 	uint32_t hidden = all ? MATCH_HIDE : MATCH_HIDE | MATCH_HIDDEN;

@@ -98,7 +98,8 @@ static double share(int64_t value, int64_t all)
 	return all ? (double)value / (double)all : 0;
 }
 
-/* In a comparison the larger of both shares: what vanished has a place too. */
+/* In a comparison the larger of both shares, so that calls that vanished are sorted by what they
+ * had. */
 static double size(const struct tree *t, const struct call *c)
 {
 	double now = share(c->total, t->m->total), before = share(c->base, t->m->base_total);

@@ -8,7 +8,7 @@
 #define TIME "0000-00-00T00-00-00Z-"
 #define TAIL "-xxxxxxxx-xxxxxxxxxxxxxxxx.pb.gz"
 
-/* '0' is a decimal digit, 'x' a hexadecimal digit, what else there is itself. */
+/* In `form`, '0' is a decimal digit, 'x' a hexadecimal digit, any other character itself. */
 static bool has_form(const char *text, const char *form)
 {
 	for (; *form; form++, text++) {
@@ -41,7 +41,7 @@ bool file_name_parse(const char *name, struct file_name *f)
 	return true;
 }
 
-/* FNV-1a, with a byte behind each text that no UTF-8 has. */
+/* FNV-1a; each text ends with a byte that does not occur in UTF-8. */
 static uint32_t add_text(uint32_t h, struct fusee_str s)
 {
 	for (uint64_t i = 0; i < s.len; i++)

@@ -104,7 +104,7 @@ static void broken(struct reading *r, const char *name, const char *why)
 	r->reader->broken(r->reader->arg, name, why);
 }
 
-/* All bytes of a regular file. false: there are none, and that is counted. */
+/* Reads a regular file. false: it cannot be read, which is counted. */
 static bool read_bytes(struct reading *r, const char *name)
 {
 	/* a named pipe would wait for a writer */
@@ -202,7 +202,7 @@ static void close_folder(struct store *s)
 	free(s);
 }
 
-/* As sink.parquet's folder before its first window is complete. */
+/* Whether this is a folder of sink.parquet whose first window is not complete yet. */
 static bool is_begun(int folder)
 {
 	static const char *const names[] = {"samples", "stacks", ".unfinished"};

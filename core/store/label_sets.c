@@ -47,7 +47,7 @@ static bool has(const struct fusee_profile *p, const struct fusee_sample *s,
 	return false;
 }
 
-/* The texts that all samples have, sorted by key as label sets are. Their number. */
+/* Writes the labels with texts that all samples have. Returns their number. */
 static uint32_t common(const struct fusee_profile *p, struct fusee_label labels[MAX_LABELS])
 {
 	const struct fusee_sample *first = FUSEE_AT(struct fusee_sample, p->samples, 0);
@@ -100,8 +100,8 @@ int label_sets_learn(struct label_sets *s, const struct file_name *f, const stru
 		return 0;
 	n = common(p, labels);
 	qsort(labels, n, sizeof(*labels), by_key);
-	/* The agent adds these two to samples, too: they may be labels of all samples by chance,
-	 * and those of a sample may differ from the set's. */
+	/* The agent also adds "process" and "thread" to samples: all samples may have the same
+	 * value by chance, and a sample's value may differ from the set's. */
 	for (int tries = 0; tries < 4; tries++) {
 		uint32_t size = without(labels, n, tries & 1, tries & 2, set);
 
@@ -110,7 +110,7 @@ int label_sets_learn(struct label_sets *s, const struct file_name *f, const stru
 		size = without(set, size, true, true, set);
 		r = selector_may_match(s->selector, set, size);
 		if (r < 0)
-			return r == -EAGAIN ? 0 : r; /* the filter says it */
+			return r == -EAGAIN ? 0 : r; /* the filter reports it */
 		return hashmap_put(&s->known, key_of(f), r ? &not_excluded : &excluded);
 	}
 	return 0;

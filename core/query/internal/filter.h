@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which samples of a window a query takes, and which of their values. */
+/* Selects the samples of a window that a query takes, and one of their values. */
 #ifndef QUERY_FILTER_H
 #define QUERY_FILTER_H
 
@@ -22,14 +22,15 @@ struct filter {
 };
 
 /* Looks at the types of a window. 1: it has the selected one; 0: it lacks the type that the
- * selector names, or has no sample that is taken; -EINVAL: it measures other things than those
- * before it; -EAGAIN: see selector_matches(), both with a sentence in *error; -ENOMEM. */
+ * selector names, or has no sample that is taken; -EINVAL: its types differ from those of earlier
+ * windows; -EAGAIN: see selector_matches(), both with a sentence in *error; -ENOMEM. */
 int filter_begin(struct filter *, const struct fusee_profile *, const char *name,
 		 struct buf *error);
 /* Whether a sample of that window is taken. After an error: false, and `error` is set. As `keep` of
  * struct merge_choice. */
 bool filter_takes(void *filter, const struct fusee_profile *, const struct fusee_sample *);
-/* How many samples of the sampler the i-th of that window stands for: 1 if it does not say. */
+/* How many of the sampler's samples the window's i-th sample represents; 1 if the window has no
+ * type samples/count. */
 int64_t filter_samples(const struct filter *, const struct fusee_profile *, uint32_t i);
 /* The sentence about filter.error. */
 const char *filter_error(const struct filter *);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a profile into a model; for render_model.c. */
+/* Reads a profile into a model; for model.c. */
 #ifndef REPORT_SAMPLES_H
 #define REPORT_SAMPLES_H
 
@@ -9,7 +9,7 @@
 /* The tables of a model while they grow. An id in a dict less 1 is the index in the table. */
 struct render_tables {
 	struct dict functions, modules, groups;
-	struct dict texts; /* what no profile has; addresses in it do not change */
+	struct dict texts; /* texts that no profile has; their addresses do not change */
 	struct buf function_buf, module_buf, group_buf, frame_buf, stack_buf;
 	struct buf scratch;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the names of sink.pprof's files say:
+/* Parses the names of sink.pprof's files:
  * 2026-11-21T08-15-00Z-nginx-1a2b3c4d-0123456789abcdef.pb.gz (plugins/sinks/pprof/pprof.md). */
 #ifndef STORE_FILE_NAME_H
 #define STORE_FILE_NAME_H
@@ -11,7 +11,7 @@
 
 struct file_name {
 	uint64_t start_ns;       /* of the window, in complete seconds */
-	struct fusee_str target; /* "nginx"; in the name */
+	struct fusee_str target; /* "nginx"; a part of the name */
 	uint32_t hash;           /* of the labels that the profile has for all samples */
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which label sets, known by the hash in the names of their files, a selector excludes. A file that
- * is read teaches the labels of all files with its hash: a set of the labels that all its samples
- * have, and whose hash is that of the name, is the set. So of each target that is not selected one
- * file is read.
+ * Remembers which label sets a selector excludes, by the hash in the names of their files. The
+ * first file with a hash is read: those labels of all its samples whose hash is that of the name
+ * are the label set of all files with this hash. So only one file of each target that is not
+ * selected is read.
  */
 #ifndef STORE_LABEL_SETS_H
 #define STORE_LABEL_SETS_H
@@ -21,8 +21,8 @@ struct label_sets {
 
 void label_sets_init(struct label_sets *, struct selector *);
 void label_sets_fini(struct label_sets *);
-/* No sample of a file of this name is selected. */
+/* Whether the selector is known to exclude all samples of a file of this name. */
 bool label_sets_excludes(const struct label_sets *, const struct file_name *);
-/* Where the labels of such files are not known yet, looks at those of this profile. 0 or -errno. */
+/* Learns the label set of such files from this profile, if it is not known yet. 0 or -errno. */
 int label_sets_learn(struct label_sets *, const struct file_name *, const struct fusee_profile *);
 #endif
