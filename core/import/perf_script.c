@@ -16,7 +16,7 @@
 /* The first line of a sample. */
 struct head {
 	struct fusee_str comm, event;
-	struct fusee_str rest; /* behind the event: a frame, or the fields of a tracepoint */
+	struct fusee_str rest; /* what follows the event: a frame, or the fields of a tracepoint */
 	uint32_t pid, tid;
 	uint64_t time_ns, period;
 	bool has_time, has_period;
@@ -39,9 +39,9 @@ struct reader {
 	const char *at, *end;
 	struct event events[MAX_EVENTS];
 	uint32_t nevents, ntypes;
-	struct buf locations;  /* uint32_t: of the sample at hand, leaf first */
+	struct buf locations;  /* uint32_t: of the current sample, leaf first */
 	struct buf lines;      /* struct fusee_line: inlined into the next frame */
-	struct fusee_str comm; /* of the sample at hand */
+	struct fusee_str comm; /* of the current sample */
 	uint32_t main;         /* mapping of the program; 0: not found yet */
 	uint64_t first_ns, last_ns, ignored;
 	const char *error;

@@ -10,7 +10,7 @@
 
 #define PERF_DATA_MAGIC "PERFILE2" /* tools/perf/Documentation/perf.data-file-format.txt */
 
-/* One of the two. */
+/* Has one of the two. */
 struct profile_file {
 	struct pprof_file *pprof;
 	struct builder *builder;

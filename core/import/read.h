@@ -9,8 +9,8 @@
 
 struct profile_file;
 
-/* 0 or -errno; then *text says what is wrong, in one sentence that is static. The bytes may be
- * freed behind the call. */
+/* 0 or -errno; then *text is a static sentence about the error. The bytes may be freed after the
+ * call. */
 int profile_read(const void *bytes, size_t len, struct profile_file **ret, const char **text);
 /* Borrowed; valid until profile_file_free(). */
 const struct fusee_profile *profile_of(const struct profile_file *);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each request costs a round trip, and money. So the partitions that the range of time needs are
- * listed, and no others; the end of a file, with its footer, is one request, of a small file all of
- * it; and columns are read with some of those behind them.
+ * Each request costs a round trip, and money. So only the partitions that the range of time needs
+ * are listed; one request reads the end of a file with its footer, or all of a small file; and a
+ * request for a column also reads some of the bytes that follow it.
  */
 #include "parquet/files_bucket.h"
 
@@ -16,9 +16,9 @@
 #define HOUR (3600 * 1000000000ull)
 #define DAY (24 * HOUR)
 #define TAIL (16u << 10)  /* bytes of a file's end that are read at once */
-#define AHEAD (64u << 10) /* of what follows: about what a round trip takes to send */
-#define PIECES 4u         /* of a file that are kept: columns are not read in their order */
-#define MOST 2000000u     /* objects of a list: their names take about 250 MiB */
+#define AHEAD (64u << 10) /* bytes: sending them takes about as long as a round trip */
+#define PIECES 4u         /* kept of each file, because columns are not read in their order */
+#define MOST 2000000u     /* objects in a list: their names take about 250 MiB */
 
 struct bucket {
 	struct files files;
@@ -36,7 +36,7 @@ struct object {
 	struct bucket *bucket;
 	char *name;
 	struct piece tail, pieces[PIECES];
-	uint32_t next; /* of the pieces, to be replaced */
+	uint32_t next; /* the piece that is replaced next */
 };
 
 /* Nothing can be read any more. */
@@ -62,7 +62,7 @@ static int64_t fetch(struct object *o, uint64_t at, void *to, uint64_t n, uint64
 
 	b->files.requests++;
 	show(b);
-	if (got >= 0 && (uint64_t)got > n) /* the plugin's mistake */
+	if (got >= 0 && (uint64_t)got > n) /* a fault of the plugin */
 		got = -EPROTO;
 	if (got < 0 && got != -ENOENT && got != -ESTALE)
 		return fail(b, (int)got);
@@ -182,7 +182,7 @@ struct listing {
 	struct bucket *bucket;
 	struct parquet_list *list;
 	uint64_t from_ns, to_ns;
-	uint64_t *days; /* that begin then; owned */
+	uint64_t *days; /* ns at which they begin; owned */
 	size_t n, cap;
 };
 
@@ -197,7 +197,7 @@ static int list_names(struct bucket *b, const char *prefix, uint32_t flags, stru
 	return r && r != -ENOMEM && r != -EFBIG ? fail(b, r) : r;
 }
 
-/* A name is printed where its file cannot be read. */
+/* A name with control characters is refused: it is printed if its file cannot be read. */
 static bool is_clean(struct fusee_str name)
 {
 	for (uint64_t i = 0; i < name.len; i++)
@@ -213,7 +213,7 @@ static int take_file(void *arg, struct fusee_str name)
 
 	if (l->list->n % 1000 == 0)
 		show(l->bucket);
-	if (name.len - strlen(SAMPLES) >= sizeof(path) || !is_clean(name)) /* not of the sink */
+	if (name.len - strlen(SAMPLES) >= sizeof(path) || !is_clean(name)) /* foreign */
 		return 0;
 	memcpy(path, name.p + strlen(SAMPLES), name.len - strlen(SAMPLES));
 	path[name.len - strlen(SAMPLES)] = '\0';

@@ -14,7 +14,7 @@ struct folder {
 
 static int list_folder(struct files *f, struct parquet_list *list, uint64_t from_ns, uint64_t to_ns)
 {
-	/* names are cheap: those of other times are counted */
+	/* listing names is cheap, and files of other times are counted as skipped */
 	(void)from_ns;
 	(void)to_ns;
 	return parquet_list_read(list, ((struct folder *)(void *)f)->tables[FILES_SAMPLES]);
@@ -22,7 +22,7 @@ static int list_folder(struct files *f, struct parquet_list *list, uint64_t from
 
 static int open_fd(int dir, const char *path, uint64_t *size, const char **why)
 {
-	/* a named pipe would wait for a writer */
+	/* without O_NONBLOCK, opening a named pipe would wait for a writer */
 	int fd = openat(dir, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW), r;
 	struct stat st;
 
@@ -83,7 +83,7 @@ static void close_folder(struct files *files)
 	free(f);
 }
 
-/* A descriptor, or -errno; what is no folder is none. */
+/* A descriptor, or -errno, also for anything but a folder. */
 static int open_table(int dir, const char *path)
 {
 	int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* What is read: the rest of a text. */
+/* The rest of a text that is being read. */
 struct in {
 	const char *at, *end;
 	struct buf *room;
@@ -57,7 +57,7 @@ static int digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* What is behind a backslash: a quote, a backslash, or "u00" and the two digits of a byte. */
+/* Reads what follows a backslash: a quote, a backslash, or "u00" and the two digits of a byte. */
 static bool take_escape(struct in *in, char *c)
 {
 	if (in->at == in->end)
@@ -73,7 +73,8 @@ static bool take_escape(struct in *in, char *c)
 	return true;
 }
 
-/* The rest of a text that has escapes: its first bytes are `begin`. Room was made for all. */
+/* Reads the rest of a text with escapes, whose first bytes are `begin`. Room for all of it was
+ * made. */
 static int take_escaped(struct in *in, const char *begin, struct fusee_str *s)
 {
 	char *to = in->room->p + in->room->len, *first = to;
@@ -121,7 +122,7 @@ static int take_number(struct in *in, int64_t *v)
 	return in->at == begin ? -EINVAL : 0;
 }
 
-/* Room for all texts with escapes, at once: texts point into it. */
+/* Makes room for all texts with escapes at once, because texts point into it. */
 static int begin(struct in *in, struct fusee_str text, struct buf *room)
 {
 	*in = (struct in){text.p, text.p + text.len, room};

@@ -17,7 +17,7 @@
 #define END ".parquet"
 #define MERGED ".merged" END
 
-/* How the names of a level of folders are read, and how long what they name is. */
+/* The form of names at a level of folders, and the length of the time that they name. */
 static const struct level {
 	const char *shape; /* '0' is a digit */
 	const char *format;
@@ -37,7 +37,7 @@ static bool begins(const char *name, const char *shape)
 	return true;
 }
 
-/* The begin of what a name says. False: it says nothing. */
+/* Reads the begin of the time that a name has. False: it has none. */
 static bool parse(const char *name, const struct level *l, struct tm *tm, uint64_t *ns)
 {
 	int64_t t;
@@ -78,8 +78,8 @@ static bool is_table(const char *name)
 	return *name != '.' && ends(name, END);
 }
 
-/* A file of another name may be of any time in its partition. One of another partition's time is
- * a copy: it would count twice. */
+/* A file whose name has no time may have any time of its partition. A file whose time is outside of
+ * its partition is a copy, which would count twice, and is omitted. */
 static int add_file(struct parquet_list *list, const char *folder, const char *name, struct tm tm,
 		    uint64_t hour_ns)
 {
@@ -92,7 +92,7 @@ static int add_file(struct parquet_list *list, const char *folder, const char *n
 		if (ns < e.from_ns || ns >= e.to_ns)
 			return 0;
 		e.from_ns = ns;
-		if (!ends(name, MERGED)) /* its windows begin from then on */
+		if (!ends(name, MERGED)) /* the windows of a merged file begin at ns or later */
 			e.to_ns = ns + SECOND;
 	}
 	if (asprintf(&e.path, "%s/%s", folder, name) < 0)
@@ -168,13 +168,13 @@ static int enter(struct parquet_list *list, int dir, const char *folder, const c
 
 	if (!parse_folder(name, level, &tm, &ns))
 		return 0;
-	/* a name that is one is shorter; gcc cannot know it */
+	/* names of folders are shorter, which gcc cannot know */
 	snprintf(path, sizeof(path), "%.31s%s%.31s", level == DATE ? "" : folder,
 		 level == DATE ? "" : "/", name);
 	return walk(list, dir, path, level + 1, tm, ns);
 }
 
-/* A folder of partitions that cannot be read; level: of what is in it. */
+/* Adds a folder of partitions that cannot be read. level: the level of its entries. */
 static int add_failed(struct parquet_list *list, const char *folder, int level, uint64_t ns,
 		      int err)
 {

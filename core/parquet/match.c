@@ -26,13 +26,14 @@ struct reading {
 	struct buf room;
 };
 
-/* Whether a frame without a name has a function depends on its file and line. */
+/* Not if the expressions match an empty name: whether a frame without a name has a function depends
+ * on its file and line, which are not read. */
 bool parquet_match_can(struct functions *f)
 {
 	return f && !functions_match(f, (struct fusee_str){"", 0});
 }
 
-/* The stack that all have which match. */
+/* Builds the one stack of all stacks that match. */
 static int build_stack(struct reading *r, struct fusee_str name)
 {
 	struct fusee_function f = {.name = builder_string(r->b, name.p, name.len)};
@@ -47,8 +48,8 @@ static int build_stack(struct reading *r, struct fusee_str name)
 	return r->matched == BUILDER_NONE ? -ENOMEM : 0;
 }
 
-/* Whether a frame's function matches: 1, 0, -errno. last: those of the frame before, whose function
- * is mostly the same. */
+/* Whether a frame's function matches: 1, 0, -errno. last, match: function and result of the
+ * previous frame, whose function is mostly the same. */
 static int match_frame(struct reading *r, struct fusee_str frame, struct fusee_str *last, int match)
 {
 	struct fusee_str name;
@@ -60,7 +61,7 @@ static int match_frame(struct reading *r, struct fusee_str frame, struct fusee_s
 	}
 	if (last->p && str_equal(*last, name))
 		return match;
-	/* a name with escapes is in the room of the next */
+	/* the next name with escapes would overwrite it */
 	*last = r->room.len ? (struct fusee_str){NULL, 0} : name;
 	match = functions_match(r->functions, name);
 	if (match > 0 && !r->matched)

@@ -20,7 +20,7 @@ static bool is_same(const struct parquet_part *a, const struct parquet_part *b)
 
 uint32_t parquet_merged_find(struct parquet_merged *m, const struct parquet_part *p)
 {
-	/* rows of a window follow each other, those of the next come after them */
+	/* begins at the last match: rows of a window follow each other, then those of the next */
 	for (uint32_t i = 0; i < m->n; i++) {
 		uint32_t at = (m->last + i) % m->n;
 
@@ -62,7 +62,7 @@ static bool parse_key(struct fusee_str key, uint32_t *number, uint32_t *at)
 	return i == key.len || *at;
 }
 
-/* The next word of a text, which it loses. */
+/* Removes the next word from a text. */
 static struct fusee_str word(struct fusee_str *s)
 {
 	struct fusee_str w = {s->p, 0};

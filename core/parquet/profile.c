@@ -124,7 +124,7 @@ static int add_loss_of(struct builder *b, struct fusee_str key, struct fusee_str
 	return 0;
 }
 
-/* A pair whose key has the loss from `at` on. */
+/* Adds the loss of a pair; its key has the loss's name from `at` on. */
 static int add_loss(struct builder *b, const struct fusee_str pair[2], uint64_t at)
 {
 	struct fusee_str key = {pair[0].p + at, pair[0].len - at};

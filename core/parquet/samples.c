@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is read in three steps, of which each can be the last: bounds of its row groups, in the
- * footer; the columns of labels that the selector is about, and numbers of stacks; the stacks of
- * samples that remain, and the values. The filter selects in any case.
+ * A file is read in three steps, of which each can exclude all that remains: the bounds of its row
+ * groups, in the footer; the columns of the selector's labels, and the numbers of stacks; the
+ * stacks and values of the remaining samples. The filter selects in any case.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -52,7 +52,8 @@ static int several(struct reading *r)
 	return reading_fail(r, "it has samples of several windows");
 }
 
-/* Bounds of a long text are shortened, and then not equal: the text is in the column. */
+/* The bounds of a long text are shortened and therefore differ: then the text is read from the
+ * column. */
 static int read_kind(struct reading *r, uint32_t group, const struct fusee_parquet_bounds *b)
 {
 	struct fusee_str kind = b->min_text;
@@ -104,8 +105,8 @@ static int read_same(struct reading *r)
 	return parquet_merged_add(&r->merged, &p);
 }
 
-/* 1: rows of the group may be selected. A label that is absent may be in the map after all, as a
- * number: texts that begin with "" tell nothing. */
+/* 1: rows of the group may be selected. If the lower bound is "", some row lacks the column's
+ * label, which may then be in the map as a number: such bounds exclude nothing. */
 static int may_match_bounds(struct reading *r, uint32_t group)
 {
 	struct fusee_parquet_bounds b;
@@ -135,8 +136,8 @@ static bool is_in_map(const struct reading *r, struct fusee_str key)
 	return false;
 }
 
-/* met[code]: whether the label's value may be selected. 0 or an error. What an expression cannot
- * decide within its limits may be: the filter decides in any case, with a sentence about it. */
+/* met[code]: whether the label's value may be selected. 0 or an error. A value that an expression
+ * cannot decide within its limits may be selected: the filter then reports it. */
 static int match_values(struct reading *r, uint32_t column, uint8_t *met)
 {
 	struct fusee_label l = {.key = fusee_text(parquet_own_labels[column])};
@@ -187,7 +188,7 @@ static int require_stack(struct reading *r, int64_t number)
 	return parquet_stacks_require(&r->stacks, number);
 }
 
-/* The numbers of the stacks of rows that are taken; of a dictionary each once. */
+/* Requires the stacks of the rows that are taken; each number of a dictionary once. */
 static int require_stacks(struct reading *r, const struct parquet_group_rows *g)
 {
 	int err = reading_load(r, stack_column, 1);
@@ -216,7 +217,7 @@ static struct parquet_part part_at(const struct reading *r, uint64_t row)
 				     .kind = parquet_text(&r->t, PROFILE, row)};
 }
 
-/* hints: by code of the time: a part that began then; NULL: times have no codes. */
+/* hints: by code of the time, a part that begins at it; NULL: times have no codes. */
 static int find_part(struct reading *r, uint64_t row, uint32_t *hints, uint32_t *part)
 {
 	struct parquet_part p = part_at(r, row);
@@ -292,7 +293,7 @@ static int select_rows(struct reading *r, uint32_t group)
 
 /* ---- samples ---- */
 
-/* A sample has a row for each type but the number of samples, which each of them has. */
+/* A sample has one row for each type except the number of samples, which each of these rows has. */
 static int set_values(struct reading *r, uint64_t row, int64_t *values)
 {
 	uint32_t type = parquet_profile_type(r, row);
@@ -337,7 +338,7 @@ static int add_sample(struct reading *r, const struct parquet_group_rows *g, uin
 
 	if (err)
 		return err;
-	/* without their stacks samples become equal: those that are taken are counted here */
+	/* without stacks different samples become equal, so rows that are added up are counted */
 	if (r->request->no_stacks || r->matches) {
 		if (!selector_matches(r->request->selector, &p, &sample))
 			return 0;
@@ -347,7 +348,8 @@ static int add_sample(struct reading *r, const struct parquet_group_rows *g, uin
 	return builder_sample(r->b, stack, labels, n, sample.pid, sample.tid, values);
 }
 
-/* The builder's stack of a row, whose column has no codes: mostly that of the row before. */
+/* The index in the builder of a row's stack; the column has no codes, and mostly the previous row's
+ * stack. */
 static uint32_t stack_of(const struct reading *r, const struct parquet_group_rows *g, uint64_t row)
 {
 	const int64_t *numbers = r->t.values[STACK]->numbers;
@@ -508,7 +510,7 @@ int parquet_samples_read(struct parquet_window *w, const struct store_request *r
 		err = read_window(&r);
 	if (err == 1)
 		err = parquet_profile_deliver(&r, each, arg);
-	if (err == 1 && !w->nwindows) /* of functions that no sample has */
+	if (err == 1 && !w->nwindows) /* no sample has a selected function */
 		err = 0;
 	w->nadded -= w->nadded < w->nsamples ? w->nadded : w->nsamples;
 	w->bytes += r.t.bytes;

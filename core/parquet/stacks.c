@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A row is a stack: its number, and its frames, leaf first. Frames that are inlined belong to the
- * location of the next that is not. Most locations are in many stacks: they are known by the codes
- * of their frames, and a frame is read once in each row group.
+ * A row is a stack: its number, and its frames, leaf first. Inlined frames belong to the location
+ * of the next frame that is not inlined. Most locations occur in many stacks, so they are found by
+ * the codes of their frames, and each frame is read once a row group.
  */
 #include "parquet/internal/stacks.h"
 
@@ -17,7 +17,7 @@
 #include "base/dict.h"
 #include "parquet/internal/frame.h"
 
-#define MAX_BYTES (512ull << 20) /* of the builder and of what is known of a row group */
+#define MAX_BYTES (512ull << 20) /* of the builder and of the tables of a row group */
 
 enum { ID = PARQUET_STACKS_ID, FRAMES, COLUMNS };
 
@@ -34,7 +34,7 @@ struct frame {
 	uint64_t address;
 	bool is_read, is_inlined;
 	bool has_line;     /* else it is a location without lines */
-	uint32_t location; /* one more than that of this frame alone; 0: not built yet */
+	uint32_t location; /* 1 + the location of this frame alone; 0: not built yet */
 };
 
 struct reading {
@@ -46,7 +46,7 @@ struct reading {
 	struct buf lines, locations, room;
 };
 
-/* Values of `numbers`: this address, or one more than the stack's index behind it. */
+/* Values of `numbers`: this address, or this address + 1 + the stack's index. */
 static char required;
 
 void parquet_stacks_fini(struct parquet_stacks *s)
@@ -54,8 +54,8 @@ void parquet_stacks_fini(struct parquet_stacks *s)
 	hashmap_fini(&s->numbers);
 }
 
-/* A file chooses the numbers, and could choose those that meet in the table. Each number has a key
- * of its own. */
+/* Mixes the number with the seed: a crafted file could choose numbers that collide in the table.
+ * Different numbers have different keys. */
 static uint64_t key_of(const struct parquet_stacks *s, int64_t number)
 {
 	uint64_t key = (uint64_t)number * s->seed;
@@ -171,7 +171,8 @@ static int read_frame(struct reading *r, uint32_t code)
 
 /* ---- locations ---- */
 
-/* Frames of these codes as a location; the last is that of its code. BUILDER_NONE: no memory. */
+/* Builds the location of the frames with these codes; the last frame is not inlined. BUILDER_NONE:
+ * no memory. */
 static uint32_t build_location(struct reading *r, const uint32_t *codes, uint64_t n)
 {
 	const struct frame *last = &r->of[codes[n - 1]];

@@ -24,7 +24,7 @@ struct reading {
 	struct store_counts *counts;
 	struct buf name;                /* of a file, for messages */
 	uint64_t done, all;             /* files; all: 0 while they are listed */
-	struct parquet_list list, late; /* late: files that appeared meanwhile, and were read */
+	struct parquet_list list, late; /* late: files that appeared while reading, and were read */
 	const char *path;               /* of the file that is being read */
 };
 
@@ -45,7 +45,7 @@ static int broken(struct reading *r, const struct parquet_window *w, int err)
 	return 0;
 }
 
-/* Retention removes a window's samples before its stacks. */
+/* Whether the window still exists: retention removes its samples before its stacks. */
 static bool is_there(const struct reading *r, const struct parquet_window *w)
 {
 	return r->store->files->ops->has(r->store->files, w->path);
@@ -64,7 +64,7 @@ static void count_requests(struct reading *r)
 	r->counts->requests = r->store->files->requests;
 }
 
-/* 0; -ENOENT: it is not there any more; another error ends all. */
+/* 0; -ENOENT: the file was removed; any other error ends store_read(). */
 static int read_path(struct reading *r, const char *path, const struct parquet_excluded *excluded)
 {
 	struct parquet_window w = {.files = r->store->files, .path = path, .excluded = excluded};
@@ -75,7 +75,7 @@ static int read_path(struct reading *r, const char *path, const struct parquet_e
 	count_requests(r);
 	r->counts->bytes += w.bytes;
 	r->counts->read += w.nwindows;
-	if (w.nwindows) /* else nothing of it was delivered */
+	if (w.nwindows) /* without windows nothing was delivered */
 		r->counts->added += w.nadded;
 	if (w.stopped)
 		return w.stopped;
@@ -87,7 +87,7 @@ static int read_path(struct reading *r, const char *path, const struct parquet_e
 		r->counts->skipped++;
 		r->counts->excluded += w.in_range;
 	}
-	/* no memory: its size may be the cause */
+	/* -ENOMEM too: the file's size may be the cause */
 	return err < 0 ? broken(r, &w, err) : 0;
 }
 
@@ -117,7 +117,7 @@ static bool is_known(const struct parquet_list *list, const char *path)
 	return false;
 }
 
-/* What is known of a partition's windows: those that were read. */
+/* Tells which windows of a partition were read. */
 struct known {
 	const struct parquet_list *list;
 	const char *path;
@@ -146,8 +146,8 @@ static int note_late(struct reading *r, const char *path)
 	return parquet_list_add(&r->late, e);
 }
 
-/* A window is not there any more. If it was merged, what it was merged into is: the windows of that
- * are read which were not read before. 1: some of its folder were merged. */
+/* A listed file was removed. If it was merged, reads from the merged files of its folder the
+ * windows that were not read before. 1: the folder has merged files. */
 static int read_merged(struct reading *r, const struct parquet_entry *e)
 {
 	const char *path = e->path;

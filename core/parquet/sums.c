@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of a row group whose part, stack and needed labels are equal become one sample: they are
- * distinguished by the codes of their columns, and texts are looked at once for each sample.
+ * Rows of a row group whose part, stack and needed labels are equal become one sample: the codes of
+ * their columns distinguish them, and texts are read once for each sample.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,14 +21,13 @@ struct group {
 struct sums {
 	struct reading *r;
 	const struct parquet_group_rows *rows;
-	uint32_t columns[OWN + 2],
-		n;                 /* those that are needed, but of the map: own labels, PID, TID */
-	uint8_t *keys;             /* by code of KEY: it is needed; NULL: none is */
-	struct dict known;         /* codes, as make_key() has them */
+	uint32_t columns[OWN + 2], n; /* needed columns besides the map: own labels, PID, TID */
+	uint8_t *keys;                /* by code of KEY: it is needed; NULL: none is */
+	struct dict known;            /* codes, as make_key() has them */
 	struct buf groups, values; /* struct group, int64_t for each type: by number in `known` */
-	struct buf key, last;      /* last: that of the row before, which has number `number` */
+	struct buf key, last;      /* last: the key of the previous row, whose group is `number` */
 	uint32_t number;
-	uint32_t type_codes[2], type; /* of the row before; type: ntypes: none yet */
+	uint32_t type_codes[2], type; /* of the previous row; type ntypes: none yet */
 };
 
 static const uint32_t value_columns[] = {SAMPLE_TYPE, UNIT, VALUE, COUNT};
@@ -44,7 +43,7 @@ static bool is_needed(const struct store_request *q, struct fusee_str key)
 
 /* ---- columns ---- */
 
-/* A map that has no needed key in the row group is not read. */
+/* Loads the map, unless it has no needed key in the row group. */
 static int load_map(struct sums *s)
 {
 	struct reading *r = s->r;
@@ -125,7 +124,7 @@ static bool make_key(struct sums *s, uint64_t row)
 	return true;
 }
 
-/* The number of the row's group, which is new if the group is. 0: no memory. */
+/* The number of the row's group, which is added if it is new. 0: no memory. */
 static uint32_t find_group(struct sums *s, uint64_t row)
 {
 	const struct group new = {.row = (uint32_t)row};
@@ -166,7 +165,7 @@ static int find_type(struct sums *s, uint64_t row)
 		       : reading_fail(s->r, "a sample's type is not one of its types");
 }
 
-/* As a sample's values are: those of its first type come with the number of samples. */
+/* Adds the row's value; a row of the first type also counts its samples. */
 static int add_row(struct sums *s, uint64_t row)
 {
 	struct reading *r = s->r;
@@ -234,8 +233,8 @@ static uint32_t number_of(const struct sums *s, uint32_t column, uint64_t row)
 	return s->r->t.values[column] ? (uint32_t)parquet_number(&s->r->t, column, row) : 0;
 }
 
-/* A sample that the selector excludes is not added. If an expression cannot decide, the filter
- * says so. */
+/* A sample that the selector excludes is not added. If an expression cannot decide, the sample is
+ * added, and the filter reports it. */
 static int add_group(struct sums *s, uint32_t i, struct buf *labels)
 {
 	const struct group *g = (const struct group *)(const void *)s->groups.p + i;

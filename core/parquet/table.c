@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define MEMORY_OF_COLUMN (256ull << 20)
-#define MEMORY (512ull << 20) /* of a row group's columns, while another is loaded, too */
+#define MEMORY (512ull << 20) /* of the columns of a row group, also while one is being loaded */
 
 /* ---- columns ---- */
 

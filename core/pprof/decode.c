@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Converts a message of profile.proto from any source into a profile. It checks all that pprof's
- * own reader checks (profile.CheckValid and the decoder before it), so that a file that is read
- * here is read there.
+ * own reader checks (profile.CheckValid and the decoder before it), so that pprof can read each
+ * file that this reads.
  */
 #include "pprof/pprof.h"
 
@@ -36,7 +36,7 @@ struct id {
 	uint64_t id;
 	const char *name;
 	uint32_t index;
-	uint32_t language; /* of a function that tells, in the builder; 0: it does not */
+	uint32_t language; /* of a function, in the builder; 0: its system name has none */
 };
 
 struct ids {
@@ -223,7 +223,7 @@ static void read_functions(struct decoder *d)
 	ids_close(d, &d->functions, "a function has the id 0", "two functions have the same id");
 }
 
-/* A file has the flags of a location as names only: infers them. */
+/* A file has no flags of locations: infers them from names. */
 static uint32_t kind_of_location(const char *name, const struct id *mapping)
 {
 	const char *path, *slash;

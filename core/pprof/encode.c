@@ -2,9 +2,8 @@
 /*
  * Encodes a profile as profile.proto, without a library: messages are made in two buffers and are
  * compressed as they come, strings last, so that only the string table is held beside the profile.
- * What backends refuse is not written: gaps in ids, samples without a location, invalid UTF-8, a
- * second value of a label's key, and characters in a type's name that their query languages do not
- * have.
+ * It avoids what backends refuse: gaps in ids, samples without a location, invalid UTF-8, a second
+ * value of a label's key, and characters in a type's name that query languages lack.
  */
 #include "pprof/pprof.h"
 
@@ -46,8 +45,7 @@ struct encoder {
 	uint32_t *text_of;    /* by string of the profile: id in texts + 1; 0: not in texts yet */
 	uint32_t *mapping_of; /* by mapping of the profile: id in the file */
 	uint32_t *mapping_flags; /* FUSEE_MAPPING_*, those of symbols only if they are true */
-	uint32_t *language_of;   /* by function of the profile: its language, a string; 0: that of
-				    most */
+	uint32_t *language_of;   /* by function: language, a string; 0: the most frequent */
 	struct buf msg, sub, clean, keys;
 	struct buf block; /* not compressed yet */
 };
@@ -183,7 +181,8 @@ static uint32_t text(struct encoder *e, const char *p, uint64_t len)
 	return 0;
 }
 
-/* Of a text that stays where it is: samples of a target have the same labels again and again. */
+/* text() with a cache by address, for texts that are not moved: samples of a target repeat the same
+ * labels. */
 static uint32_t lasting_text(struct encoder *e, const char *p, uint64_t len)
 {
 	struct known_text *k =
@@ -486,7 +485,7 @@ static void check_flags(struct encoder *e)
 	}
 }
 
-/* Notes the languages of functions that are not in the language of most. */
+/* Notes the languages of functions whose language is not the most frequent. */
 static void find_languages(struct encoder *e)
 {
 	const struct fusee_profile *p = e->p;

@@ -51,7 +51,7 @@ void pprof_flags_write(struct buf *b, uint32_t flags, struct fusee_str language)
 		buf_str(b, "]");
 }
 
-/* Takes a word. False: it is none. */
+/* Parses a flag or the language. False: the text is neither. */
 static bool take(const char *text, size_t len, uint32_t *flags, struct fusee_str *language)
 {
 	struct fusee_str l = {"", 0};

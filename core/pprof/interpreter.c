@@ -22,7 +22,7 @@ static struct fusee_str path_of(const struct fusee_profile *p, uint32_t mapping)
 	return str_at(p, FUSEE_AT(struct fusee_mapping, p->mappings, mapping)->path);
 }
 
-/* The function that the location is in, whatever is inlined there. */
+/* The function that has the location's code, not an inlined function. */
 static struct fusee_str function_of(const struct fusee_profile *p, const struct fusee_location *l)
 {
 	const struct fusee_line *line;

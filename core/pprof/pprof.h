@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include <fusee/profile.h>
 
-/* Appends the encoded profile. Losses become comments (pprof_loss.h); labels of `resource` are
+/* Appends the encoded profile. Losses become comments (core/loss/loss.h); labels of `resource` are
  * added to every sample that has no label of that key. 0 or -errno. */
 int pprof_encode(const struct fusee_profile *, bool gzip, struct buf *out);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each sample is added to the part with what it needs of the tables. If a sample makes the part too
- * large, its elements are removed again and the part is passed to the caller. The size is counted
- * as the encoder would write it; numbers of strings, which are not known yet, count as the longest.
+ * Each sample is added to the part together with the table elements that it refers to. If a sample
+ * makes the part too large, its elements are removed again and the part is passed to the caller.
+ * The size is counted as the encoder would write it; numbers of strings, which are not known yet,
+ * count as the longest.
  */
 #include "pprof/split.h"
 
@@ -40,7 +41,7 @@ struct split {
 	uint64_t head;              /* bytes that each part has */
 	uint64_t every_sample;      /* bytes of the resource's labels on each sample */
 	uint64_t bytes;             /* of the part so far */
-	bool languages;             /* there are several: functions tell theirs */
+	bool languages;             /* several occur: system names have them */
 };
 
 static uint32_t varint(uint64_t v)
@@ -233,8 +234,8 @@ static void add_comment(void *arg, const char *text, uint64_t len)
 	s->head += field(len) + s->string_id;
 }
 
-/* Bytes of what is beside the samples. Losses and interpreters are counted for each part, though
- * parts have fewer. */
+/* Bytes of a part besides those of its samples. Losses and interpreters count in full for each
+ * part, though a part may have fewer. */
 static uint64_t head_bytes(const struct split *s)
 {
 	const struct fusee_profile *p = s->p;
@@ -456,7 +457,8 @@ static int hand_on(const struct split *s, uint32_t first, uint32_t n,
 	bool all = !first && n == p->samples.n;
 	int r = -ENOMEM;
 
-	/* A profile of some samples of another has the tables of all: the rest is for others. */
+	/* The profile is passed on only if its samples use all of its tables: a profile with some
+	 * samples of another may still have the tables of all. */
 	if (all && s->locations.n == p->locations.n && s->functions.n == p->functions.n)
 		return each(arg, p);
 	part.profile.size = sizeof(part.profile);

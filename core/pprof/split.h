@@ -19,7 +19,7 @@
  */
 int profile_split(const struct fusee_profile *p, uint64_t max_samples, uint64_t max_bytes,
 		  int (*each)(void *arg, const struct fusee_profile *part), void *arg);
-/* The samples that a profile, or a part of it, stands for: the sum of the values of the type
- * "samples", or the number of entries if there is no such type. */
+/* The number of samples that a profile, or a part of it, represents: the sum of the values of the
+ * type "samples", or the number of entries if there is no such type. */
 uint64_t profile_samples(const struct fusee_profile *);
 #endif

@@ -37,11 +37,11 @@ uint32_t builder_type(struct builder *, const char *type, const char *unit);
  * -errno. */
 int builder_sample(struct builder *, uint32_t stack, const struct fusee_label *labels,
 		   uint32_t nlabels, uint32_t pid, uint32_t tid, const int64_t *values);
-/* What is added from then on is of this part, until the next call: it is not added up with what
- * another part has. In the finished profile samples and losses are in order of their parts, those
- * of a part in the order of their addition. */
+/* All later additions belong to this part until the next call; equal samples and losses of
+ * different parts are not added up. In the finished profile samples and losses are in order of
+ * their parts, within a part in the order of their addition. */
 void builder_part(struct builder *, uint32_t part);
-/* A text that is there already is not added again. */
+/* A text is added only once. */
 void builder_comment(struct builder *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* n more samples were lost or truncated (stage) for this reason. */
@@ -58,8 +58,8 @@ struct fusee_profile *builder_profile(struct builder *);
 /* Fills the tables of the profile, which is valid until builder_free(). Nothing can be added after
  * it. 0 or -errno. */
 int builder_finish(struct builder *, const struct fusee_profile **ret);
-/* Where samples and losses of parts 0 to n - 1 begin in the finished profile's tables, and, in
- * places[n], those of the parts behind them. */
+/* Where the samples and losses of parts 0 to n - 1 begin in the finished profile's tables;
+ * places[n]: where those of later parts begin. */
 struct builder_place {
 	uint32_t sample, loss;
 };

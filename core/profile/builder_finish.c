@@ -134,7 +134,7 @@ static uint32_t *place_samples(struct builder *b)
 	return places;
 }
 
-/* Values of samples that are not where they were added. */
+/* Moves the values of samples whose place differs from the order of their addition. */
 static void move_values(struct builder *b, const uint32_t *places)
 {
 	size_t size = b->ntypes * sizeof(int64_t);

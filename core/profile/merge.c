@@ -29,7 +29,7 @@ static uint32_t string(struct merge *m, uint32_t i)
 	return builder_string(m->b, s.p, s.len);
 }
 
-/* The index in b; what is first needed is added first, and nothing that no sample needs. */
+/* The index in b. These functions add an element when a sample first needs it. */
 static uint32_t function(struct merge *m, uint32_t i)
 {
 	struct fusee_function f;
@@ -214,7 +214,7 @@ static int add_samples(struct merge *m)
 		r = merge_sample(m, i);
 	if (r || (!m->nkept && m->choice->keep))
 		return r;
-	for (uint32_t i = 1; i < m->p->mappings.n; i++) /* also if no frame is in it */
+	for (uint32_t i = 1; i < m->p->mappings.n; i++) /* also mappings without a frame */
 		if (FUSEE_AT(struct fusee_mapping, m->p->mappings, i)->flags & FUSEE_MAPPING_MAIN)
 			mapping(m, i);
 	to->duration_ns += m->p->duration_ns;

@@ -7,8 +7,8 @@
 
 #include "profile/builder.h"
 
-/* Which samples of a profile are added, and which of their labels they keep; {0}: all. pid and tid
- * are labels too. */
+/* Selects the samples of a profile that are added, and the labels that they keep; {0}: all. pid and
+ * tid are labels too. */
 struct merge_choice {
 	/* NULL: all samples */
 	bool (*keep)(void *arg, const struct fusee_profile *, const struct fusee_sample *);

@@ -21,7 +21,7 @@ struct printer {
 	bool is_difference; /* values are those of the profile less those of a base */
 };
 
-/* "." where there is nothing, so that values are easy to find. */
+/* Prints "." for 0, so that values are easy to find. */
 static void put_value(const struct printer *pr, int64_t value)
 {
 	char text[RENDER_NUMBER] = ".";
@@ -59,7 +59,7 @@ static FILE *open_source(struct fusee_str path)
 	return f;
 }
 
-/* With spaces up to the next column of eight for each tab. */
+/* Expands tabs to columns of eight. */
 static void put_text(struct buf *out, struct fusee_str text)
 {
 	const char *tab;
@@ -116,7 +116,7 @@ static void put_lines(const struct printer *pr, const struct annotated_function 
 	free(text);
 }
 
-/* The values alone, where the source is not here. */
+/* Prints the values alone if the source file was not found. */
 static void put_numbers(const struct printer *pr, const struct annotated_function *f)
 {
 	for (uint32_t i = 0; i < f->nlines; i++)
@@ -146,7 +146,7 @@ static void put_source(const struct printer *pr, const struct annotated_function
 
 /* ---- instructions ---- */
 
-/* The function at hand; `line` and `file` are those of the instruction before. */
+/* The function that is printed; `line` and `file` are those of the previous instruction. */
 struct code {
 	const struct printer *pr;
 	const struct annotated_function *f;

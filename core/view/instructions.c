@@ -130,7 +130,7 @@ static int disassemble(const struct instructions *in, const struct symbols_span 
 
 	snprintf(start, sizeof(start), "--start-address=0x%" PRIx64, span->lo);
 	snprintf(stop, sizeof(stop), "--stop-address=0x%" PRIx64, span->hi);
-	/* the file that was compared, even if its path names another file now */
+	/* the file whose build ID was compared, even if the path now leads to another file */
 	snprintf(file, sizeof(file), "/proc/%d/fd/%d", (int)getpid(), in->fd);
 	r = tool_run(argv, NULL, out);
 	return r == -ENOENT ? -ENOEXEC : r;

@@ -12,7 +12,7 @@
 #include "pprof/pprof.h"
 #include "report/report.h"
 
-#define TRIES 5 /* of a server that may take it later */
+#define TRIES 5 /* while the server may accept a later attempt */
 
 static int as_pprof(const struct fusee_profile *p, const struct render_options *o, struct buf *b)
 {
@@ -87,7 +87,7 @@ bool output_is_pprof(const char *path)
 	return f && f->render == as_pprof;
 }
 
-/* The bytes, to a file of another folder; *error says where. */
+/* Saves the bytes in another folder; *error names the file. */
 static void save(const struct buf *b, const char *suffix, char **error)
 {
 	char *saved = NULL, *text = NULL, *why = *error;
@@ -106,7 +106,7 @@ static void save(const struct buf *b, const char *suffix, char **error)
 		free(saved);
 }
 
-/* To a server, by sink.http. */
+/* Sends the profile to a server by sink.http. */
 static int send(const struct fusee_profile *p, const char *address, char **error)
 {
 	struct push_sink *s = NULL;
@@ -133,7 +133,7 @@ int output_write(const struct fusee_profile *p, const struct render_options *o, 
 	r = f->render(p, o, &b);
 	if (!r)
 		r = b.error;
-	if (r) { /* -EINVAL: the renderer says why */
+	if (r) { /* -EINVAL: the renderer wrote why */
 		bool why = r == -EINVAL && b.len;
 
 		if (asprintf(error, "cannot write '%s': %.*s", path, why ? (int)b.len : 1024,

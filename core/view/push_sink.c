@@ -36,7 +36,7 @@ bool push_is_address(const char *path)
 
 /* ---- the sink ---- */
 
-/* "http:url=ADDRESS", in which commas and backslashes are not the flag's own. NULL: no memory. */
+/* "http:url=ADDRESS", with the commas and backslashes of the address escaped. NULL: no memory. */
 static char *spec_of(const char *address)
 {
 	struct buf b = {0};
@@ -131,7 +131,7 @@ const char *push_sink_name(const struct push_sink *s)
 
 /* ---- sending ---- */
 
-/* A sink that keeps what it takes writes it out now. */
+/* Makes a sink that buffers profiles write them out. */
 static int flush_sink(struct push_sink *s)
 {
 	const struct fusee_sink_ops *ops = s->instance->descriptor->ops;
@@ -141,8 +141,8 @@ static int flush_sink(struct push_sink *s)
 		       : 0;
 }
 
-/* Until then, or a signal that `record` keeps for its loop; in other commands it ends the process.
- * false: there was a signal. */
+/* Waits for `ns`. false: a signal arrived, which `record` blocks and handles in its loop; in other
+ * commands a signal ends the process. */
 static bool wait_ns(uint64_t ns)
 {
 	struct timespec t = clock_spec(ns);
@@ -154,7 +154,8 @@ static bool wait_ns(uint64_t ns)
 	return sigtimedwait(&set, NULL, &t) < 0;
 }
 
-/* Equal at each try, so that servers can drop duplicates; recorded files have none. */
+/* Sets an id that is the same at each try, so that servers can drop duplicates; recorded files have
+ * no id. */
 static int set_id(struct fusee_profile *p)
 {
 	static const uint8_t none[sizeof(p->id)];
@@ -188,7 +189,7 @@ int push_sink_send(struct push_sink *s, const struct fusee_profile *from, uint32
 		*error = instance_sentence(s->instance, r);
 		next = out.retry_named ? out.retry_after : wait;
 		if (r == -EAGAIN && out.denied)
-			r = -EACCES; /* it would not be mended meanwhile */
+			r = -EACCES; /* waiting does not change a denial */
 		if (r != -EAGAIN || i + 1 == tries || next > LONGEST_WAIT)
 			break;
 		fprintf(stderr, "fusee: %s; try %u of %u in %.0f s\n",

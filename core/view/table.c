@@ -72,7 +72,7 @@ static void put_bar(int64_t value, int64_t largest, uint32_t columns, struct buf
 	buf_str(out, "\n");
 }
 
-/* Those of a group, from *at on: points are in the order of groups. */
+/* Prints the points of a group, from *at on: points are sorted by group. */
 static void put_points(const struct sums *s, uint32_t group, uint32_t *at, uint64_t step_ns,
 		       int64_t largest, uint32_t columns, struct buf *out)
 {

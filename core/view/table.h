@@ -9,7 +9,7 @@
 
 /* All append; columns of the terminal, 0: no limit. Times are UTC. 0 or -errno. */
 
-/* Time, value and a bar, for each group; "..": steps without a sample. */
+/* Prints time, value and a bar for each step of each group; "..": steps without a sample. */
 int query_print_series(const struct sums *, uint64_t step_ns, uint32_t width, struct buf *out);
 /* RFC 4180, with the values as they are in the profiles. */
 int query_print_csv(const struct sums *, struct buf *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command shows of a profile, and where: the views of report and query. */
+/* The views of report and query: what a command shows of a profile, and where it writes it. */
 #ifndef VIEW_VIEW_H
 #define VIEW_VIEW_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the files of sink.parquet are: a folder (files_folder.h) or a bucket (files_bucket.h). For
- * one thread. */
+/* Access to the files of sink.parquet, in a folder (files_folder.h) or a bucket (files_bucket.h).
+ * For one thread. */
 #ifndef PARQUET_FILES_H
 #define PARQUET_FILES_H
 
@@ -28,10 +28,9 @@ struct files_ops {
 /* The first member of an implementation's own struct. */
 struct files {
 	const struct files_ops *ops;
-	char *failure; /* owned; why nothing can be read any more, in a sentence; NULL: it can */
-	uint64_t fetched, requests; /* of a bucket so far: bytes of objects; requests, a list
-				     * as one, without those that were repeated */
-	/* Called after each of these, and while names are listed; NULL: not. */
+	char *failure; /* owned; why nothing can be read any more, a sentence; or NULL */
+	uint64_t fetched, requests; /* of a bucket: bytes; requests without repetitions */
+	/* Called after each request, and while names are listed; NULL: not. */
 	void (*progress)(void *arg);
 	void *arg;
 };

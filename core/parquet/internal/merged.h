@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The windows whose samples a file of sink.parquet has: one, or those that were merged into it, by
- * its own metadata. Windows that have the same time, length, kind and period are one here. */
+/* The windows whose samples a file of sink.parquet has: one, or those that were merged into it, as
+ * its metadata lists them. Windows with the same time, length, kind and period count as one. */
 #ifndef PARQUET_MERGED_H
 #define PARQUET_MERGED_H
 
@@ -15,7 +15,7 @@ struct parquet_part {
 	int64_t ts, duration, period; /* ts: microseconds */
 	struct fusee_str kind;
 	bool selected;
-	uint32_t nfiles, nexcluded; /* files that it was, and those of them that are excluded */
+	uint32_t nfiles, nexcluded; /* files that were merged into it, excluded files */
 };
 
 /* A loss of a part: a pair of the metadata whose key has "lost.ring full" from `at` on. */
@@ -25,28 +25,28 @@ struct parquet_part_loss {
 
 struct parquet_merged {
 	struct parquet_part *parts;       /* about in order of time */
-	uint32_t n, last;                 /* last: the part that was found before */
+	uint32_t n, last;                 /* last: the part that was found last */
 	struct parquet_part_loss *losses; /* in order of their parts */
 	uint32_t nlosses;
 	size_t cap, losses_cap;
 };
 
-/* Which files are excluded, by their names. */
+/* Tells by their names which files are excluded. */
 struct parquet_excluded {
 	bool (*has)(void *arg, struct fusee_str name);
 	void *arg;
 };
 
-/* 1: the file was merged; 0: it has one window, which is not in its metadata; -EINVAL: *why. The
- * texts are the file's. excluded: NULL: none. */
+/* 1: the file is a merged one; 0: it has one window, which is not in its metadata; -EINVAL: *why.
+ * Texts are borrowed from the file. excluded: NULL: none. */
 int parquet_merged_read(struct parquet_merged *, const struct fusee_parquet_file *,
 			const struct parquet_excluded *, const char **why);
 /* Adds a part. -ENOMEM. */
 int parquet_merged_add(struct parquet_merged *, const struct parquet_part *);
 /* The part that a sample is of, or PARQUET_NO_WINDOW. */
 uint32_t parquet_merged_find(struct parquet_merged *, const struct parquet_part *);
-/* Sets `selected` of parts that begin in the range (ns) and are not excluded. 1: there are some; 0;
- * -EINVAL: of some a part is excluded. */
+/* Sets `selected` of parts that begin in the range (ns) and are not excluded. 1: some are selected;
+ * 0: none; -EINVAL: only some of a part's files are excluded. */
 int parquet_merged_choose(struct parquet_merged *, uint64_t from_ns, uint64_t to_ns, bool *in_range,
 			  const char **why);
 /* Whether a selected part begins within these microseconds. */

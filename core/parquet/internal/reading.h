@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What parquet_samples.c and parquet_profile.c share: a file of samples that is being read. */
+/* A file of samples that is being read: shared by samples.c, profile.c and sums.c. */
 #ifndef PARQUET_READING_H
 #define PARQUET_READING_H
 
@@ -45,7 +45,7 @@ enum {
 struct parquet_group_rows {
 	uint32_t *parts;  /* of each row; PARQUET_NO_WINDOW: it is omitted. NULL: no row is taken */
 	uint64_t n;       /* rows that are taken */
-	uint32_t *stacks; /* the builder's, of each row of the group that is being read; NULL: 0 */
+	uint32_t *stacks; /* by row of the group: index in the builder; NULL: all 0 */
 };
 
 struct reading {
@@ -60,7 +60,7 @@ struct reading {
 	struct parquet_merged merged; /* its windows: one unless it is_merged */
 	struct parquet_group_rows *groups;
 	uint64_t ntaken;
-	struct buf kind;              /* what PROFILE says, unless it is_merged */
+	struct buf kind;              /* the value of PROFILE, unless is_merged */
 	struct builder_place *places; /* where parts begin, and the end of all */
 };
 
@@ -79,9 +79,9 @@ static inline int reading_load(struct reading *r, const uint32_t *columns, uint6
 	return parquet_table_load(&r->t, columns, (uint32_t)n, &r->window->why);
 }
 
-/* The types that the file says its samples have. */
+/* Reads the types of samples from the file's metadata. */
 int parquet_profile_types(struct reading *);
-/* The type of a row, ntypes: it is none of them. */
+/* The index of a row's type; ntypes: an unknown type. */
 uint32_t parquet_profile_type(const struct reading *, uint64_t row);
 /* A builder for all parts. */
 int parquet_profile_begin(struct reading *);

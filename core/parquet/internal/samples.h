@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Windows of sink.parquet as profiles: the samples that a selector may take. */
+/* Reads windows of sink.parquet as profiles, with the samples that a selector may select. */
 #ifndef PARQUET_SAMPLES_H
 #define PARQUET_SAMPLES_H
 
@@ -18,7 +18,7 @@ struct parquet_window {
 	uint64_t nwindows, nsamples;             /* that were handed over */
 	uint64_t nadded;    /* rows that were added to samples which had one already */
 	int stopped;        /* what each() returned */
-	const char *failed; /* "samples" or "stacks": of which file an error is */
+	const char *failed; /* "samples" or "stacks": the file that the error is about */
 	const char *why;    /* a static sentence, or "" */
 };
 

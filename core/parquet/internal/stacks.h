@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stacks of a window: those whose numbers its samples have, read from its file of stacks into a
+/* Reads the stacks that the samples of a window refer to by number, from its file of stacks into a
  * builder. */
 #ifndef PARQUET_STACKS_H
 #define PARQUET_STACKS_H
@@ -11,23 +11,23 @@
 #include "parquet/internal/table.h"
 
 struct parquet_stacks {
-	struct hashmap numbers; /* by a stack's number, mixed; see parquet_stacks.c */
+	struct hashmap numbers; /* by a stack's number, mixed: key_of() in stacks.c */
 	uint64_t seed;          /* odd; 0: nothing is required yet */
 };
 
 void parquet_stacks_fini(struct parquet_stacks *);
-/* A stack is required. 0 or -ENOMEM. */
+/* Marks a stack as required. 0 or -ENOMEM. */
 int parquet_stacks_require(struct parquet_stacks *, int64_t number);
 /* Memory that the numbers take. */
 uint64_t parquet_stacks_bytes(const struct parquet_stacks *);
-/* Reads those that are required. *bytes: adds what was read. 0; -ENOENT: there is no file of
- * stacks; as parquet_table.h. */
+/* Reads the required stacks. Adds the bytes that were read to *bytes. 0; -ENOENT: there is no file
+ * of stacks; other errors as in table.h. */
 int parquet_stacks_read(struct parquet_stacks *, struct builder *, struct files *, const char *path,
 			uint64_t *bytes, const char **why);
 /* The builder's index of a stack that was read. */
 uint32_t parquet_stacks_at(const struct parquet_stacks *, int64_t number);
 
-/* ---- for what reads stacks ---- */
+/* ---- for stacks.c and match.c ---- */
 
 #define PARQUET_STACKS_ID 0 /* the column of the stacks' numbers, which is loaded first */
 
@@ -40,12 +40,12 @@ struct parquet_stacks_reading {
 	uint64_t missing; /* stacks that are required and not read yet */
 };
 
-/* Opens the file and calls read() in each row group that has stacks that are missing, until none
- * is. As parquet_stacks_read(); an error of read() ends it. */
+/* Opens the file and calls read() for each row group with missing stacks, until none is missing.
+ * Returns as parquet_stacks_read(); an error of read() ends it. */
 int parquet_stacks_read_groups(struct parquet_stacks_reading *, struct files *, const char *path,
 			       uint64_t *bytes, int (*read)(void *arg), void *arg);
 /* Whether this stack is required and not read yet. */
 bool parquet_stacks_is_missing(const struct parquet_stacks *, int64_t number);
-/* The index of a stack that is missing, from now on. 0 or -ENOMEM. */
+/* Sets the index of a missing stack, which then is not missing any more. 0 or -ENOMEM. */
 int parquet_stacks_put(struct parquet_stacks_reading *, int64_t number, uint32_t index);
 #endif

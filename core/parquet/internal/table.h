@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Parquet file of sink.parquet, of which columns are loaded, those of one row group at a time.
- * Errors are -EINVAL and -EFBIG with a static sentence in *why, and -errno. */
+/* A Parquet file of sink.parquet. Columns of one row group at a time are loaded. Errors are -EINVAL
+ * and -EFBIG with a static sentence in *why, and -errno. */
 #ifndef PARQUET_TABLE_H
 #define PARQUET_TABLE_H
 
@@ -21,7 +21,7 @@ struct parquet_table {
 	struct files *files;
 	struct fusee_parquet_input in;
 	struct fusee_parquet_file *file;  /* NULL: it is not open */
-	uint32_t places[PARQUET_COLUMNS]; /* by the number of a column: which of the file's it is */
+	uint32_t places[PARQUET_COLUMNS]; /* by the number of a column: its index in the file */
 	uint32_t ncolumns, ngroups;
 	/* of row group `group`, by the number of a column; NULL: not loaded */
 	struct fusee_parquet_values *values[PARQUET_COLUMNS];
@@ -34,11 +34,11 @@ struct parquet_table {
 /* -ENOENT: there is no such file. After an error there is nothing to close. */
 int parquet_table_open(struct parquet_table *, struct files *, enum files_table, const char *path,
 		       const struct parquet_column *, uint32_t n, const char **why);
-/* What could not be opened, or was closed, is fine. */
+/* A table that could not be opened, or was closed, is fine. */
 void parquet_table_close(struct parquet_table *);
-/* Goes to a row group: what is loaded of another is freed. */
+/* Changes to a row group; frees the columns of another. */
 void parquet_table_group(struct parquet_table *, uint32_t group);
-/* Columns of the group; those that are loaded already stay. */
+/* Loads columns of the group; columns that are loaded already stay. */
 int parquet_table_load(struct parquet_table *, const uint32_t *columns, uint32_t n,
 		       const char **why);
 /* The distinct values of a column of texts of the group, by code; to be unloaded. */

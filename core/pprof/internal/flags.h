@@ -14,12 +14,13 @@
 
 #define PPROF_FLAGS_MOST 64u /* bytes that pprof_flags_write() appends at most */
 
-/* May this text be written? A language without letters, digits, '-', '_' and '.' only, or with more
- * than 24 bytes, is not: it is unknown to who reads the file. */
+/* Whether this language can be written. A text with characters besides letters, digits, '-', '_'
+ * and '.', or of more than 24 bytes, cannot: to readers of the file the language is then
+ * unknown. */
 bool pprof_flags_takes(struct fusee_str language);
 /* language: empty, or a text that may be written. Nothing is written for 0 and no language. */
 void pprof_flags_write(struct buf *, uint32_t flags, struct fusee_str language);
-/* The flags at the end of a system name of *len bytes, without which *len then is; *language: a
- * part of the name, or empty. */
+/* Returns the flags at the end of a system name of *len bytes and reduces *len to the bytes before
+ * them; *language: a part of the name, or empty. */
 uint32_t pprof_flags_read(const char *name, size_t *len, struct fusee_str *language);
 #endif

@@ -64,8 +64,8 @@ static inline uint32_t builder_fail(struct builder *b, int error)
 	return BUILDER_NONE;
 }
 
-/* Nothing may be added any more: an error occurred, or the profile is finished and points into the
- * dicts, which is an error too. */
+/* Whether nothing may be added any more: an error occurred, or the profile is finished and points
+ * into the dicts. An addition then is an error too. */
 static inline bool builder_is_closed(struct builder *b)
 {
 	if (b->finished)
