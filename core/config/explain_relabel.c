@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The rules are applied again and again, each time one more of them: what differs is what that rule
- * does. */
+/* The rules are applied repeatedly, each time with one more rule: the difference is the effect of
+ * that rule. */
 #include "config/explain_relabel.h"
 
 #include <errno.h>
@@ -12,15 +12,15 @@
 #include "target/labelset.h"
 #include "relabel/relabel.h"
 
-#define MOST_NS 20000000u /* of the control thread: regular expressions and labels may be slow */
+#define MOST_NS 20000000u /* of the control thread's time: regular expressions may be slow */
 
 struct walk {
 	const struct relabel_rules *lists[2]; /* of all sinks, of the sink; NULL: none */
-	struct relabel_rules first[2];        /* their first rules, so far; borrow from them */
+	struct relabel_rules first[2];        /* their first rules so far; borrowed */
 	const struct fusee_label *labels;
 	uint32_t n;
 	struct json *out;
-	uint64_t until; /* ns of the thread's CPU time, which others on its CPU do not use up */
+	uint64_t until; /* ns of the thread's CPU time, which other threads do not use up */
 	bool late;
 };
 
@@ -78,8 +78,8 @@ static void put_rule(struct walk *w, uint32_t list, const struct buf *does)
 	buf_fini(&rule);
 }
 
-/* Adds the list's rules one by one. before: what the rules so far make of the labels, owned.
- * Returns what all of them do, or those before it was late; NULL: no memory. */
+/* Adds the list's rules one by one. before: the result of the rules so far, owned. Returns the
+ * result of all rules, or of those before the time was over; NULL: no memory. */
 static struct relabeled *walk_list(struct walk *w, uint32_t list, struct relabeled *before)
 {
 	uint32_t n = w->lists[list] ? w->lists[list]->n : 0;

@@ -5,8 +5,8 @@
 
 #include "config/plan.h"
 
-/* Appends a member "relabel": [{"sink": .., "rules": [{"rule": "fusee.lua:12, rule 3", "does":
- * "app = shop, without user"}, ..]}, ..]: of each sink that has rules those that change the labels
- * or drop the target. Nothing if no sink has rules. */
+/* Appends a member "relabel": [{"sink": .., "rules": [{"rule": "fusee.lua:12, rule 3", "does": "app
+ * = shop, without user"}, ..]}, ..]: for each sink with rules, those rules that change the labels
+ * or drop the target. Appends nothing if no sink has rules. */
 void explain_relabel(const struct plan *, const struct fusee_label *, uint32_t n, struct json *);
 #endif

@@ -16,8 +16,8 @@ struct reading {
 	uint32_t n;
 };
 
-/* Splits the text up to the next comma that is not escaped off *rest, and unescapes it in place.
- * NULL: the end. */
+/* Removes the text up to the next unescaped comma from *rest, and unescapes it in place. NULL: the
+ * end. */
 static char *next_item(char **rest)
 {
 	char *item = *rest, *from = item, *to = item;
@@ -86,7 +86,7 @@ static int begin_option(struct reading *r, const char *name, char *value)
 	return o->value.text ? 0 : -ENOMEM;
 }
 
-/* Reads a text between commas. -EINVAL with the reason in *why; -ENOMEM. */
+/* Reads one item between commas. -EINVAL with the reason in *why; -ENOMEM. */
 static int read_item(struct reading *r, char *item, const char **why)
 {
 	struct instance_option *last = r->n ? &r->options[r->n - 1] : NULL;

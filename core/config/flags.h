@@ -7,8 +7,8 @@
 
 #include "config/plan.h"
 
-/* Sinks "pprof:dir=/var/lib/fusee,every=60s" or "http:url=http://x:4040", discoveries "cgroup".
- * Text after a comma that is no option of the plugin continues the list or map before it
+/* Sinks "pprof:dir=/var/lib/fusee,every=60s" or "http:url=http://x:4040", discoveries "cgroup". An
+ * item that does not begin with an option of the plugin continues the list or map before it
  * ("omit=pid,tid"); "\," is a comma in a value. */
 struct plan_flags {
 	const char *const *sinks, *const *discoveries;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plan: what a script or flags ask for, as plain data. script.h and flags.h make it; it is
+ * A plan: the requests of a script or of flags, as plain data. script.h and flags.h make it; it is
  * complete and checked before anything starts, and never changes afterwards.
  */
 #ifndef CONFIG_PLAN_H
@@ -36,10 +36,10 @@ struct plan_instance {
 	uint32_t noptions;
 	/* Of sinks only: the options that every sink has. */
 	uint64_t every_ns;    /* window; default 60s */
-	uint64_t queue_bytes; /* maximum size of the queued profiles; default 64MiB */
+	uint64_t queue_bytes; /* of the queued profiles at most; default 64MiB */
 	char *spool;          /* folder of spools; "": none, the default; never NULL */
 	uint64_t spool_bytes, spool_age_ns, spool_sync_ns; /* defaults 1GiB, 1d, 1s */
-	bool by_default;   /* targets whose sinks the policy does not name go to it; default true */
+	bool by_default;   /* receives targets whose sinks the policy does not name; default true */
 	bool per_target;   /* per = "target": a profile for each label set; default "window" */
 	bool server_names; /* names = "server": struct build_options; default "local" */
 	char **omit;       /* names of labels to be removed; NULL-terminated, never NULL */
@@ -47,7 +47,7 @@ struct plan_instance {
 	const struct relabel_rules *relabel_all; /* those of the plan, which are applied first */
 };
 
-/* A function of the script that the agent calls: lua_callback.h. */
+/* A function of the script that the agent calls: lua/callback.h. */
 struct plan_callback {
 	uint64_t period_ns; /* of every(); 0: of on("profile") */
 	char *where;        /* "fusee.lua:9": where it was declared */
@@ -55,14 +55,15 @@ struct plan_callback {
 
 struct plan_callbacks {
 	struct plan_callback list[PLAN_MAX_CALLBACKS]; /* in the order of the script */
-	void (*free_script)(struct script *);          /* of the plan; NULL where it has none */
+	void (*free_script)(struct script *);          /* of plan.script; NULL: no script */
 	uint32_t n;
 };
 
 struct plan_limits {
 	uint64_t stack_bytes; /* of a stack copy; default and maximum 65528 */
 	uint64_t ring_bytes;  /* of the rings of all CPUs; default 32 MiB */
-	/* What the agent itself may use of a CPU, in millionths; 0: no limit, the default. */
+	/* CPU time that the agent itself may use, in millionths of a CPU; 0: no limit, the
+	 * default. */
 	int64_t budget_cpu;
 };
 
@@ -86,7 +87,7 @@ struct plan {
 	struct fusee_table hosts;
 	struct plan_pulls pulls;
 	char *control;                 /* path of the control socket */
-	struct target_labels labels;   /* on request */
+	struct target_labels labels;   /* labels on request */
 	struct fusee_table debuginfod; /* struct fusee_str: servers of debug files */
 	struct plan_instance **sinks, **discoveries;
 	struct plan_instance **unwinders; /* that have options; others have defaults */
@@ -94,11 +95,11 @@ struct plan {
 	char **without; /* names of disabled unwinders; NULL-terminated, never NULL */
 	struct plan_callbacks callbacks;
 	struct relabel_rules *relabel; /* of all sinks; NULL: none */
-	bool has_policy;               /* lua_policy.h calls it */
+	bool has_policy;               /* lua/policy.h calls it */
 	struct script *script;         /* of the policy and the callbacks; NULL: there are none */
 };
 
-/* What the plan says of unwinders; list: PLAN_MAX_UNWINDERS. Borrows from the plan. */
+/* The plan's choice of unwinders; list has room for PLAN_MAX_UNWINDERS. Borrows from the plan. */
 struct unwinder_choice plan_unwinders(const struct plan *, struct unwinder_options *list);
 /* Frees the plan with its script. NULL is valid. */
 void plan_free(struct plan *);
@@ -112,8 +113,8 @@ void plan_options_json(const struct plan_instance *, struct json *);
  * memory. */
 char *plan_default_control(void);
 
-/* What is wrong with a script or flags, a sentence each: "fusee.lua:3: sink.pprof: unknown option
- * 'evry' (did you mean 'every'?)". Beyond PLAN_MAX_ERRORS, the last sentence is their number. */
+/* The errors in a script or flags, a sentence each: "fusee.lua:3: sink.pprof: unknown option 'evry'
+ * (did you mean 'every'?)". Beyond PLAN_MAX_ERRORS, the last sentence is their number. */
 struct plan_errors {
 	char **texts; /* owned */
 	uint32_t n;

@@ -82,7 +82,7 @@ const struct plugin *plan_builder_plugin(struct plan_builder *b, uint32_t kind, 
 	return NULL;
 }
 
-/* Whether the sentence says that an option must be given which was given with a wrong value.
+/* Whether the sentence says that an option must be given although it was given, with a wrong value.
  * wrong: the names of such options, NUL-terminated each. */
 static bool blames_wrong_option(const char *line, const struct buf *wrong)
 {
@@ -136,7 +136,8 @@ static int core_defaults(struct core_settings *c, const struct fusee_table *comm
 	return r;
 }
 
-/* A flag cannot have rules. A script's are not here: lua_relabel.h. */
+/* Records an error if a flag has rules. A script's rules are not in its text:
+ * lua/internal/relabel.h. */
 static bool is_of_script(struct plan_builder *b, const struct plan_instance *p,
 			 const struct instance_option *o)
 {
@@ -289,7 +290,8 @@ static struct kind_list list_of(struct plan *p, uint32_t kind)
 				  "discoveries"};
 }
 
-/* May another instance of this plugin be added? first: of it that the plan has; NULL: none. */
+/* Whether another instance of this plugin may be added. first: the plan's first instance of it;
+ * NULL: none. */
 static bool may_add(struct plan_builder *b, const struct kind_list *l, const struct fusee_plugin *d,
 		    const char *where, const struct plan_instance *first)
 {
@@ -419,7 +421,7 @@ static bool is_address(const char *address)
 	       strtoul(colon + 1, NULL, 10) < 65536;
 }
 
-/* -EINVAL: a server of the list is none, which *text says. */
+/* -EINVAL: an entry is not a server's address, with a sentence in *text. */
 static int check_servers(const struct option_value *v, char **text)
 {
 	const char *wrong = v->kind == OPTION_TEXT ? fetcher_wrong_servers(v->text) : NULL;
@@ -455,7 +457,7 @@ int plan_builder_set(struct plan_builder *b, const struct fusee_option *o,
 
 /* ---- beginning and end ---- */
 
-/* Of a group that holds without a line in the script. */
+/* Sets the defaults of a group that applies without a line in the script. */
 static bool set_defaults(struct plan_builder *b, enum plan_settings_group group)
 {
 	char *text = NULL;

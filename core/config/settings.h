@@ -7,7 +7,7 @@
 
 /* A type of option beside enum fusee_option_type: double; min and max in thousandths. */
 #define PLAN_NUMBER 64u
-/* Another: a list of rules of relabeling, which only a script can have (lua_relabel.h). */
+/* Another: a list of rules of relabeling, which only a script can have (lua/internal/relabel.h). */
 #define PLAN_RULES 65u
 
 /* A group of settings, "sample.cpu" { hz = 99 }; offsets are those of struct plan. */
@@ -45,7 +45,7 @@ enum sink_names { NAMES_LOCAL, NAMES_SERVER };
 /* Offsets are those of struct core_settings. */
 extern const struct fusee_table plan_sink_options, plan_unwinder_options;
 
-/* Those of a kind of plugin. */
+/* The core options of a kind of plugin. */
 const struct fusee_table *plan_core_options(uint32_t kind);
 /* An option of a plugin, or an option that all plugins of its kind have. NULL: there is none. */
 const struct fusee_option *plan_option(const struct fusee_plugin *, const char *name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the sink's thread of a delivery does with one profile, of the queue or of the spool. */
+/* One attempt of the sink's thread to deliver a profile, from the queue or the spool. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,16 +9,16 @@
 
 #define SECOND DELIVERY_SECOND
 #define NEVER DELIVERY_NEVER
-#define LOOK (2 * SECOND) /* whether a secret has changed */
+#define LOOK (2 * SECOND) /* between checks whether a secret has changed */
 
 /* What consume() returned. */
 struct outcome {
 	int err;
 	uint64_t wait_ns; /* until the next attempt */
 	bool denied;
-	bool parts; /* some were lost, of `samples` */
+	bool parts; /* parts were lost, with `samples` */
 	uint64_t samples;
-	bool watch;       /* a secret that changes ends the wait */
+	bool watch;       /* a changed secret ends the wait */
 	char *sentence;   /* NULL: no error, or no memory */
 	const char *text; /* a part of sentence, or static */
 };
@@ -41,8 +41,9 @@ static void consume(struct delivery *d, struct queue_item *it, struct outcome *o
 	o->wait_ns = failures_consumed(&d->failures, o->err, o->sentence, &out);
 }
 
-/* Locked. Counts the samples of parts that were lost in this attempt. Returns how many of the
- * profile's are lost if it is: `samples` were not counted in the attempts before. */
+/* Locked. Counts the samples of parts that were lost in this attempt. `samples`: those of the
+ * profile that earlier attempts did not count. Returns how many then remain to be counted if the
+ * profile is lost. */
 static uint64_t count_parts(struct delivery *d, uint64_t samples, const struct outcome *o)
 {
 	uint64_t counted = o->samples < samples ? o->samples : samples;
@@ -52,7 +53,8 @@ static uint64_t count_parts(struct delivery *d, uint64_t samples, const struct o
 	return samples - counted;
 }
 
-/* Was each part tried, so that only those are lost that count_parts() counts? */
+/* Whether every part was tried, so that no parts are lost besides those that count_parts()
+ * counts. */
 static bool others_delivered(const struct outcome *o)
 {
 	return o->parts && o->err != -ENOMEM && o->err != -ECANCELED;
@@ -123,7 +125,8 @@ static int attempt_queued(struct delivery *d)
 	return o.err;
 }
 
-/* Locked. Counts the tried profile of the spool. False: it waits there for another attempt. */
+/* Locked. Counts the tried profile of the spool. False: it stays in the spool for another
+ * attempt. */
 static bool settle_spooled(struct delivery *d, struct spool_item *found, const struct outcome *o)
 {
 	bool ended = o->err == -ECANCELED && d->cancelled;
@@ -218,7 +221,7 @@ void delivery_rest(struct delivery *d, uint64_t until)
 		d->retry_at = 0;
 }
 
-/* ---- where the next profile is ---- */
+/* ---- the source of the next profile ---- */
 
 enum delivery_source delivery_next_source(const struct delivery *d)
 {
@@ -228,7 +231,8 @@ enum delivery_source delivery_next_source(const struct delivery *d)
 		return NOWHERE;
 	if (d->spool.files && d->spool.has_profiles)
 		return SPOOL;
-	/* once its time has come the spool is tried first; before it was opened that can hang */
+	/* Once try_at has come, the spool's thread tries to write first, but only if the spool is
+	 * open: opening it can hang. */
 	if (d->spool.state == SPOOL_FAILS && d->queue.head && !d->queue.current &&
 	    (!d->spool.files || clock_now() < d->spool.try_at))
 		return QUEUE;

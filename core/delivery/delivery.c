@@ -2,8 +2,8 @@
 /*
  * Three threads, and a fourth for a spool. The control thread puts profiles and reads the counts.
  * The sink's thread (run_sink) calls the sink. The deadline thread (run_deadlines) ends flushes and
- * cancels calls at their deadlines. The spool's thread is in delivery_spool.c, the lock's rules are
- * in delivery_state.h.
+ * cancels calls at their deadlines. The spool's thread is in spooling.c, the lock's rules are in
+ * internal/state.h.
  */
 #include "delivery/delivery.h"
 
@@ -77,13 +77,13 @@ static void answer(struct delivery *d, int err)
 	pthread_mutex_lock(&d->lock);
 }
 
-/* Locked. Is the flush to go on? */
+/* Locked. Whether the flush continues. */
 static bool goes_on(const struct delivery *d, const struct flush *f)
 {
 	return !f->answered && !deadline_passed(d) && clock_now() < f->deadline;
 }
 
-/* Locked. Tries all that waits until an attempt fails. */
+/* Locked. Tries all waiting profiles until an attempt fails. */
 static int try_all(struct delivery *d, const struct flush *f)
 {
 	const struct delivery_stats *stats = &d->queue.stats;
@@ -113,7 +113,7 @@ static int try_all(struct delivery *d, const struct flush *f)
 			break;
 	}
 	if (!err && n && clock_now() >= f->deadline)
-		err = -ETIMEDOUT; /* before the deadline thread has said so */
+		err = -ETIMEDOUT; /* before the deadline thread has reported it */
 	return err;
 }
 
@@ -129,7 +129,7 @@ static void run_flush(struct delivery *d)
 	answer(d, err ? err : flushed);
 }
 
-/* Locked. The end of the sink's thread: what remains is lost. */
+/* Locked. Ends the sink's thread: the remaining profiles are lost. */
 static void end(struct delivery *d)
 {
 	struct queue_item *remaining;
@@ -138,7 +138,7 @@ static void end(struct delivery *d)
 	d->spool.sink_ended = true;
 	pthread_cond_broadcast(&d->changed);
 	while (d->spool.dir && d->spool.state != SPOOL_CLOSED)
-		delivery_wait(d, NEVER); /* what remains is written */
+		delivery_wait(d, NEVER); /* writes the remaining profiles */
 	remaining = queue_lose_all(&d->queue, LOSS_ENDED);
 	d->ended = true;
 	while (d->flushes)
@@ -149,8 +149,8 @@ static void end(struct delivery *d)
 	pthread_mutex_lock(&d->lock);
 }
 
-/* Locked, while the delivery ends. Is no further attempt worth the wait? Who is denied would be
- * denied again; what waits in a spool stays there. */
+/* Locked, while the delivery ends. Whether to make no further attempt. A denied sink would be
+ * denied again; profiles in a spool stay there. */
 static bool is_over(const struct delivery *d, enum delivery_source from, uint64_t until)
 {
 	if (deadline_passed(d))
@@ -244,7 +244,7 @@ static void *run_deadlines(void *arg)
 
 /* ---- calls of the control thread ---- */
 
-/* 0 or -errno: those that run end soon. */
+/* 0 or -errno: threads that were created end soon. */
 static int create_threads(struct delivery *d)
 {
 	pthread_attr_t attr;
@@ -446,7 +446,7 @@ static void cancel_flushes(struct delivery *d)
 	}
 }
 
-/* Locked. The threads do not end: what they have is lost, and they are detached. */
+/* Locked. The threads do not end: they are detached, and the profiles that they hold are lost. */
 static void abandon(struct delivery *d)
 {
 	queue_items_free(queue_lose_all(&d->queue, LOSS_ENDED));

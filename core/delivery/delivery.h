@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The delivery of one sink instance: its thread, and a bounded queue of profiles. A sink that is
- * slow or fails loses profiles of its own, which are counted, and affects nothing else: no call
- * but delivery_free() waits for it. With a spool, the queue's profiles are written to it at once
- * and delivered from it, and what waits at the end stays there.
+ * The delivery of one sink instance: its thread, and a bounded queue of profiles. A slow or failing
+ * sink loses only its own profiles, which are counted: no call except delivery_free() waits for it.
+ * With a spool, the queue's profiles are written to it at once and delivered from it, and profiles
+ * that wait at the end stay in it.
  *
  * Threads: calls are for the control thread. consume(), flush() and fini() of the sink run on the
  * sink's thread, cancel() on the deadline thread, because the sink's thread may hang in a call.
@@ -33,9 +33,9 @@ struct delivery_options {
 	/* Backoff in ns after -EAGAIN without retry_after(): doubles from first to max, with
 	 * jitter. 0: 1 s, 5 min. */
 	uint64_t backoff_first_ns, backoff_max_ns;
-	const char *spool; /* folder of spools; copied. NULL or "": none, the queue is all */
+	const char *spool; /* folder of spools; copied. NULL or "": only the queue */
 	struct spool_limits spool_limits;
-	uint64_t spool_sync_ns; /* so long after a write it is synced at the latest */
+	uint64_t spool_sync_ns; /* maximum time from a write to its sync */
 	struct delivery_files files;
 };
 
@@ -48,9 +48,9 @@ struct delivery_stats {
 	uint64_t last_ok_ns;             /* the last delivery, CLOCK_MONOTONIC; 0: none */
 	uint64_t blocked_since;          /* the beginning of the running call; 0: none runs */
 	uint64_t retry_at;               /* the next attempt, CLOCK_MONOTONIC; 0: at once */
-	uint64_t denied_since;           /* the sink is denied, CLOCK_MONOTONIC; 0: it is not */
+	uint64_t denied_since;           /* CLOCK_MONOTONIC; 0: the sink is not denied */
 	char last_error[256];            /* "" if the last call succeeded */
-	bool has_spool;                  /* the members below are of it */
+	bool has_spool;                  /* the members below describe it */
 	uint64_t spooled, spooled_bytes; /* profiles that wait in it */
 	uint64_t spooled_oldest_ns;      /* CLOCK_REALTIME; 0: none waits */
 	char spool_error[256];           /* "" while it can be written */
@@ -68,7 +68,7 @@ int delivery_new(struct delivery **ret, struct fusee_instance *, const struct de
 void delivery_put(struct delivery *, struct builder *, const struct fusee_profile *);
 /* Counts a profile of so many samples that could not be built. */
 void delivery_not_built(struct delivery *, uint64_t samples);
-/* Other limits of the spool, if there is one. */
+/* Changes the limits of the spool, if there is one. */
 void delivery_set_spool(struct delivery *, const struct spool_limits *, uint64_t sync_ns);
 /* Sets the size of the queue; the oldest profiles that no longer fit are lost. */
 void delivery_set_queue_bytes(struct delivery *, uint64_t bytes);
@@ -82,10 +82,10 @@ void delivery_flush(struct delivery *, uint64_t deadline_ns, void (*done)(void *
 void delivery_stats(struct delivery *, struct delivery_stats *);
 const struct fusee_instance *delivery_instance(const struct delivery *);
 /* Tries the queued profiles until deadline_ns (CLOCK_MONOTONIC), then calls cancel() of the sink;
- * what remains is lost (ended), or stays in the spool. Returns at once. Of two deadlines the
- * earlier holds. */
+ * remaining profiles are lost (ended), or stay in the spool. Returns at once. Of several deadlines
+ * the earliest applies. */
 void delivery_stop(struct delivery *, uint64_t deadline_ns);
-/* The threads have ended or were abandoned: delivery_free() does not wait. */
+/* Whether the threads have ended or were abandoned, so that delivery_free() does not wait. */
 bool delivery_ended(struct delivery *);
 /* Stops at once unless delivery_stop() was called, waits for the threads, calls fini(), frees. A
  * sink that ignores cancel() is abandoned 5 s after the deadline: that is logged, and its thread

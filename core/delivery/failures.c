@@ -12,7 +12,7 @@
 #define BACKOFF_FIRST (1 * SECOND)
 #define BACKOFF_MAX (300 * SECOND)
 #define LOG_INTERVAL (60 * SECOND)
-#define DENIED_INTERVAL (1800 * SECOND) /* a person mends it, when there is time */
+#define DENIED_INTERVAL (1800 * SECOND) /* a person has to correct the cause */
 
 void failures_init(struct failures *f, struct fusee_instance *in, uint64_t first_ns,
 		   uint64_t max_ns)
@@ -64,7 +64,7 @@ static void log_retry(struct failures *f, const char *sentence, uint64_t wait)
 	log_failure(f, sentence, -EAGAIN, consequence);
 }
 
-/* Other failures may come between two denials: each minute something is logged then. */
+/* If other failures come between denials, something is still logged each minute. */
 static void log_denied(struct failures *f, const char *sentence)
 {
 	uint64_t before = f->logged_at;

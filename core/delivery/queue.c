@@ -100,7 +100,7 @@ static void subtract(struct delivery_queue *q, const struct queue_item *it)
 	q->stats.queued--;
 }
 
-/* The current item is the last to give up its room: it may be delivered any moment. */
+/* The current item gives up its room last, because it may be delivered at any moment. */
 static void make_room(struct delivery_queue *q, uint64_t bytes, struct queue_item **dropped)
 {
 	while (q->bytes > q->limit - bytes) {

@@ -81,7 +81,7 @@ static void lost(struct fusee_sink_out *out, const struct fusee_profile *part)
 
 static int open_file(struct fusee_instance *in, struct fusee_str build_id, uint64_t max_bytes)
 {
-	const struct delivery *d = in->owner; /* NULL: of a command that delivers by itself */
+	const struct delivery *d = in->owner; /* NULL: a command that delivers without a delivery */
 
 	return d && d->files.open ? d->files.open(d->files.arg, build_id, max_bytes) : -EOPNOTSUPP;
 }

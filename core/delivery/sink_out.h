@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The host calls of one consume(): encoded bytes of its profile, parts of it, the time of the next
- * attempt. On the sink's thread. And its open_file(), for any thread. */
+ * attempt. On the sink's thread. Also its open_file(), for any thread. */
 #ifndef DELIVERY_SINK_OUT_H
 #define DELIVERY_SINK_OUT_H
 

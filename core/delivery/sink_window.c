@@ -31,9 +31,9 @@ struct closed {
 	struct sink_window *sink; /* NULL: freed meanwhile */
 	struct profiler *profiler;
 	struct profiler_window window;
-	struct loop_timer *timer; /* after which it waits no longer */
-	bool symbolized;          /* but an older window is not */
-	bool server_names;        /* as of the plan when its symbols were requested */
+	struct loop_timer *timer; /* ends the wait for symbols */
+	bool symbolized;          /* but an older window is not yet */
+	bool server_names;        /* of the plan when the symbols were requested */
 };
 
 struct sink_window {
@@ -187,7 +187,7 @@ static void put_each(struct closed *closed)
 			put(closed, true, set);
 		else if (id == DICT_NONE) {
 			log_lost(closed->sink, -ENOMEM,
-				 samples_of(c, &options)); /* and the sets after it */
+				 samples_of(c, &options)); /* this set and those after it */
 			break;
 		}
 	}
@@ -242,7 +242,7 @@ static void put_symbolized(struct sink_window *sink)
 	}
 }
 
-/* From servers, if the plan names some. */
+/* Requests debug files from servers, if the plan names some. */
 static void request_debug_files(const struct closed *closed)
 {
 	const char *obstacle = fetcher_obstacle(worker_fetcher(closed->profiler->worker));
@@ -271,7 +271,7 @@ static void on_symbolized(void *arg)
 		delivery_stop(sink->delivery, sink->deadline_ns);
 }
 
-/* The names have not come in time: the profile has addresses in their place. */
+/* Symbols are late: the profile is built with addresses in their place. */
 static void on_late(void *arg)
 {
 	struct closed *closed = arg;
@@ -338,7 +338,7 @@ void sink_window_close_window(struct sink_window *sink)
 	struct profiler_window w;
 
 	if (profiler_close_window(sink->context.profiler, sink->slot, !sink->stopping, &w))
-		return; /* no memory: the window goes on */
+		return; /* no memory: the window continues */
 	count(sink, "windows_total", "Total number of closed windows.", 1);
 	if (w.collector && w.collector->count)
 		symbolize_window(sink, &w);

@@ -23,7 +23,7 @@ struct sink_window_context {
 	void (*drain)(void *arg); /* drains the rings into the open windows */
 	/* The labels of a label set, valid until the next call. */
 	const struct fusee_label *(*labels)(void *arg, uint32_t set, uint32_t *n);
-	void *arg; /* of both */
+	void *arg; /* of drain() and labels() */
 	/* Called with each profile before the sink receives it; NULL is fine. */
 	void (*built)(void *built_arg, const struct plan_instance *, const struct fusee_profile *);
 	void *built_arg;
@@ -44,8 +44,8 @@ int sink_window_replan(struct sink_window *, const struct plan_instance *, uint6
 void sink_window_close_window(struct sink_window *);
 /* No closed window waits for symbols. */
 bool sink_window_is_idle(const struct sink_window *);
-/* What of the sink's profiles is late, or was lost within its last two periods (at least a minute):
- * "a profile was lost"; NULL: nothing. now: CLOCK_MONOTONIC ns. */
+/* The sink's problem: profiles are late, or were lost within its last two periods (at least a
+ * minute): "a profile was lost"; NULL: none. now: CLOCK_MONOTONIC ns. */
 const char *sink_window_problem(const struct sink_window *, uint64_t now);
 uint32_t sink_window_slot(const struct sink_window *); /* of the pipeline */
 struct delivery *sink_window_delivery(const struct sink_window *);

@@ -11,8 +11,8 @@
 #include "base/metrics.h"
 #include "delivery/internal/state.h"
 
-#define OPEN_AGAIN (DELIVERY_SECOND / 10) /* after a delivery of the plan before has had it */
-#define BUSY_MAX (20 * DELIVERY_SECOND)   /* so long a delivery has it that ends */
+#define OPEN_AGAIN (DELIVERY_SECOND / 10) /* while a delivery of the previous plan may have it */
+#define BUSY_MAX (20 * DELIVERY_SECOND)   /* the longest that an ending delivery has it */
 #define TRY_AGAIN (5 * DELIVERY_SECOND)   /* after any other failure */
 #define LOG_INTERVAL (60 * DELIVERY_SECOND)
 
@@ -203,7 +203,7 @@ static uint64_t step(struct delivery *d)
 	return 0;
 }
 
-/* The sink's thread has ended: is all written that can be? */
+/* After the end of the sink's thread: whether everything that can be written is written. */
 static bool is_done(const struct delivery *d)
 {
 	return d->spool.sink_ended &&

@@ -5,7 +5,7 @@
 
 #include "base/hashmap.h"
 
-/* What the rules made of one label set. */
+/* The labels that the rules made of one label set. */
 struct named_set {
 	const struct relabeled *relabeled; /* NULL: no memory */
 	uint32_t group;
@@ -73,7 +73,7 @@ void window_labels_end(struct window_labels *w)
 
 static const struct named_set *find(struct window_labels *w, uint32_t set)
 {
-	uint64_t key = (uint64_t)set + 1; /* 0 is a set too */
+	uint64_t key = (uint64_t)set + 1; /* + 1 because set 0 exists, but not key 0 */
 	struct named_set *s = hashmap_get(&w->sets, key);
 	const struct fusee_label *labels;
 	uint32_t n = 0;

@@ -27,7 +27,7 @@ static uint64_t time_of(lua_State *L, const char *method, int index)
 	return ns;
 }
 
-/* Nothing that follows in C may raise once texts are allocated. */
+/* Appends the action and takes its texts over; on an error it frees them and raises. */
 static void append(lua_State *L, struct callback_actions *all, const struct callback_action *a)
 {
 	struct callback_action *to = NULL;

@@ -68,7 +68,7 @@ const struct api_declared *api_declared(const struct api *a, const char *name)
 	return NULL;
 }
 
-/* NULL: it is declared already, or there are too many; recorded. */
+/* NULL: it is declared already, or there are too many declarations; recorded. */
 static struct api_declared *declare_once(struct api *a, const char *name, const char *where)
 {
 	const struct api_declared *before = api_declared(a, name);

@@ -218,7 +218,7 @@ static int list_targets(lua_State *L)
 
 /* ---- count ---- */
 
-/* Appends the table of labels at index 3 to pairs, n strings so far, which the table owns. */
+/* Appends the table of labels at index 3 to `pairs`, which has n strings. The table owns them. */
 static uint32_t count_labels(lua_State *L, const char **pairs, uint32_t n)
 {
 	luaL_checktype(L, 3, LUA_TTABLE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Callbacks: functions of the script that the agent calls, declared by every() and on(). A call of
- * every() sees the targets as they were at its begin, and says what is to be done with them; one of
- * on("profile") sees a profile. [control thread]
+ * Callbacks: functions of the script that the agent calls, declared by every() and on(). A callback
+ * of every() sees the targets as they were when its call began, and returns actions on them; a
+ * callback of on("profile") sees a profile. [control thread]
  */
 #ifndef LUA_CALLBACK_H
 #define LUA_CALLBACK_H
@@ -28,7 +28,7 @@ struct callback_target {
 	double cpu;   /* CPUs that it used on average since the callback's previous call */
 };
 
-/* What a call sees. Borrowed for the call. */
+/* What a callback of every() sees. Borrowed for the call. */
 struct callback_view {
 	const struct callback_target *targets;
 	uint32_t ntargets;
@@ -40,7 +40,7 @@ struct callback_action {
 	enum callback_action_kind kind;
 	uint32_t target;          /* index in the view */
 	double hz;                /* of CALLBACK_RATE */
-	uint64_t ns;              /* how long; but of CALLBACK_LABEL */
+	uint64_t ns;              /* how long; not of CALLBACK_LABEL */
 	uint32_t sink;            /* of CALLBACK_PROFILE: index in the plan */
 	struct fusee_label label; /* of CALLBACK_LABEL */
 	char *texts;              /* of the label; owned */
@@ -60,7 +60,7 @@ struct callback_profile {
 };
 
 /* Calls plan->callbacks.list[i], one of every(), with *actions empty. 0 with the actions that it
- * asks for; -EINVAL with a malloc'ed sentence in *text: the callback raised an error, needed too
+ * requests; -EINVAL with a malloc'ed sentence in *text: the callback raised an error, needed too
  * much memory, or ran longer than SCRIPT_CALL_NS ("fusee.lua:9: every: runs longer than 20 ms of
  * CPU time"); -ENOMEM with *text NULL or a sentence. After an error there are no actions. */
 int lua_callback_run(const struct plan *, uint32_t i, const struct callback_view *,

@@ -31,7 +31,7 @@ static bool has_place(const char *text)
 }
 
 /* Calls the wrapped function (upvalue 1) with the same arguments. Its errors lack a place, because
- * its caller is not the script: the place is added. */
+ * the script does not call it directly; this adds the place. */
 static int forward(lua_State *L)
 {
 	lua_pushvalue(L, lua_upvalueindex(1));
@@ -328,7 +328,8 @@ static void open_standard(lua_State *L)
 		{LUA_MATHLIBNAME, luaopen_math},    {LUA_UTF8LIBNAME, luaopen_utf8},
 		{LUA_COLIBNAME, luaopen_coroutine}, {NULL, NULL}};
 
-	/* the base library fills the table of globals, which this must be */
+	/* the base library fills the table of globals, which so this table must be the table of
+	 * globals */
 	lua_pushvalue(L, -1);
 	lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
 	luaL_requiref(L, LUA_GNAME, luaopen_base, 0);

@@ -184,7 +184,7 @@ static void read_value(lua_State *L, struct reading *r, const struct fusee_optio
 	const char *text;
 	char number[40];
 
-	if (o->type == PLAN_RULES) { /* lua_relabel.c has read them */
+	if (o->type == PLAN_RULES) { /* read by relabel.c */
 		v->text = copy(r->options, "");
 		v->kind = v->text ? OPTION_TEXT : 0;
 		return;
@@ -203,7 +203,7 @@ static void read_value(lua_State *L, struct reading *r, const struct fusee_optio
 		option_value_fini(v);
 }
 
-/* Reads the names alone, in Lua's order. A value without a name is an error. */
+/* Reads only the names, in Lua's order. A value without a name is an error. */
 static void read_names(lua_State *L, struct reading *r, int index)
 {
 	struct lua_options *o = r->options;
@@ -241,7 +241,7 @@ void lua_options_read(lua_State *L, struct lua_options *options, const char *wha
 
 	fusee_assert(!options->n);
 	read_names(L, &r, index);
-	/* Lua's order differs from run to run; that of error messages must not */
+	/* Lua's order differs from run to run; the order of error messages must not */
 	if (options->n)
 		qsort(options->list, options->n, sizeof(*options->list), by_name);
 	for (uint32_t i = 0; i < options->n; i++) {

@@ -43,7 +43,7 @@ static const char *fail(struct walk *w)
 	return NULL;
 }
 
-/* Behind one class: ".", "%a", "[..]". NULL: malformed. */
+/* The end of the class at p: ".", "%a", "[..]". NULL: malformed. */
 static const char *class_end(struct walk *w, const char *p)
 {
 	if (*p++ == '%')
@@ -250,7 +250,7 @@ static bool frontier(struct walk *w, const char *s, const char *p, const char *e
 	return !in_set(w, before, p, ep - 1) && in_set(w, now, p, ep - 1);
 }
 
-/* One class with what follows it. NULL with *goes_on: match on at *s and *p. */
+/* Matches one class with its repetition. NULL with *goes_on: matching continues at *s and *p. */
 static const char *one(struct walk *w, const char **s, const char **p, bool *goes_on)
 {
 	const char *ep = class_end(w, *p), *end;

@@ -16,18 +16,18 @@ struct policy_answer {
 	bool profile;
 	double hz;      /* samples per second and CPU */
 	uint64_t sinks; /* bit i: plan->sinks[i] */
-	bool pulled;    /* profiled though it goes to no sink: the plan has none */
+	bool pulled;    /* profiled without a sink, because the plan has none */
 	/* Text labels to be added to the target's own. The plan owns the texts. */
 	struct fusee_label labels[POLICY_MAX_LABELS];
 	uint32_t nlabels;
 };
 
 /*
- * Asks the policy about a target with these labels. Labels without a text are not passed on.
- * Returns 0 with the policy's answer, or the plan's defaults if there is no policy or it returned
- * nil; -EINVAL with the defaults and a malloc'ed sentence in *text if the answer is wrong or took
- * longer than SCRIPT_CALL_NS ("fusee.lua:9: policy: 'hz' must be a number from 0.1 to 20000, got
- * 'fast'"); -ENOMEM with the defaults and *text NULL or a sentence.
+ * Calls the policy for a target with these labels, without those that have no text. Returns 0 with
+ * the policy's answer, or the plan's defaults if there is no policy or it returned nil; -EINVAL
+ * with the defaults and a malloc'ed sentence in *text if the answer is wrong or took longer than
+ * SCRIPT_CALL_NS ("fusee.lua:9: policy: 'hz' must be a number from 0.1 to 20000, got 'fast'");
+ * -ENOMEM with the defaults and *text NULL or a sentence.
  */
 int lua_policy_ask(const struct plan *, const struct fusee_label *labels, uint32_t n,
 		   struct policy_answer *ret, char **text);

@@ -38,7 +38,7 @@ static bool set_fields(struct api *a, struct relabel_rule_text *rule, const char
 			unknown_field(a, what, where, o->name);
 			good = false;
 		} else if (!o->value.kind) {
-			good = false; /* its type is wrong: recorded */
+			good = false; /* its type is wrong, which was recorded */
 		} else if (options_set(rule, known, &o->value, &text)) {
 			plan_builder_error(&a->builder, where, "%s: %s", what,
 					   text ? text : "no memory");
@@ -49,7 +49,7 @@ static bool set_fields(struct api *a, struct relabel_rule_text *rule, const char
 	return good;
 }
 
-/* Compiles the rule in a->options. Does not enter Lua: what it allocates is freed here. */
+/* Compiles the rule in a->options. Calls nothing of Lua, which could raise past the frees. */
 static void add_rule(struct api *a, const char *what, const char *where)
 {
 	struct relabel_rule_text rule = {0};

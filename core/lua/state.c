@@ -17,7 +17,7 @@
 
 #define HOOK_EVERY 1000
 #define COLLECT_NS 1000000u      /* of CPU time: a call of script_collect() */
-#define COLLECT_FROM (64u << 10) /* bytes beside a quarter that may be garbage */
+#define COLLECT_FROM (64u << 10) /* bytes that may be garbage, in addition to a quarter */
 
 struct script *script_of(lua_State *L)
 {
@@ -57,12 +57,14 @@ static void *allocate(void *arg, void *old, size_t was, size_t size)
 /* ---- time ---- */
 
 /* After the deadline the hook is called at every instruction and raises an error each time, so that
- * a pcall that catches an error meets the next. A coroutine inherits the hook of its creator. */
+ * a pcall that catches one error is followed by the next. A coroutine inherits the hook of its
+ * creator. */
 static void on_count(lua_State *L, lua_Debug *ar)
 {
 	struct script *s = script_of(L);
 
-	/* the place of the first error is the loop's: what follows has caught it */
+	/* the first error is in the loop that ran too long; later errors are in code that caught
+	 * it */
 	if (!s->expired && lua_getinfo(L, "Sl", ar) && ar->currentline > 0)
 		snprintf(s->near, sizeof(s->near), "%s:%d", ar->short_src, ar->currentline);
 	if (!s->expired && clock_ns(CLOCK_THREAD_CPUTIME_ID) <= s->deadline_ns) {
@@ -181,7 +183,7 @@ void script_collect(struct script *s)
 	if (!s->cycles && s->used < s->kept + s->kept / 4 + COLLECT_FROM)
 		return;
 	if (!s->cycles)
-		s->cycles = 2; /* what the first has marked already may be garbage by now */
+		s->cycles = 2; /* the first cycle may have marked objects that are garbage by now */
 	while (s->cycles && clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
 		s->cycles -= lua_gc(s->L, LUA_GCSTEP, 0) != 0; /* runs no code of the script */
 	if (!s->cycles)
@@ -254,7 +256,7 @@ void script_push_file(lua_State *L, const char *path)
 	int fd, n;
 	char *at;
 
-	/* allocated before the file is opened: it may raise */
+	/* allocated before the file is opened, because this may raise */
 	at = lua_newuserdatauv(L, SCRIPT_MAX_FILE, 0);
 	fd = open_file(path, &size);
 	n = fd < 0 ? fd : read_all(fd, at, size);

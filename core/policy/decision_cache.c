@@ -12,7 +12,7 @@ enum { MAX_SWEPT = 256 };
 
 static uint64_t key_of(uint32_t set, bool known)
 {
-	return (uint64_t)set * 2 + known + 2; /* 0 is no key */
+	return (uint64_t)set * 2 + known + 2; /* avoids key 0 */
 }
 
 /* ---- labels ---- */

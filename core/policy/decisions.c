@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "process/procfs.h"
 
-/* Samples of a process arrive up to a second after its end: its decision and its events are kept so
- * long. Not longer, because short processes are many. */
+/* Samples of a process arrive up to a second after its end, so its decision and events are kept for
+ * this time. Not for longer, because there may be many short processes. */
 #define GRACE_NS 2000000000u
 #define RECHECK 15u /* seconds until each process has been checked again */
 #define YOUNG 300u  /* seconds; older processes are checked every fourth time */
@@ -23,7 +23,7 @@ struct decisions {
 	struct decisions_options o;
 	struct hashmap processes; /* pid -> struct tracked * */
 	struct decision_cache cache;
-	uint64_t generation; /* of the targets when all processes were decided */
+	uint64_t generation; /* of the targets when all processes were last decided */
 	bool missed;         /* a process may be unknown, or have no decision */
 	uint32_t round;      /* calls of decisions_tidy() */
 	struct cgroup_namespace at;
@@ -31,7 +31,7 @@ struct decisions {
 
 /* ---- one process ---- */
 
-/* at: CLOCK_MONOTONIC ns, or 0: it runs. A process that ended keeps its decision for its last
+/* at: CLOCK_MONOTONIC ns; 0: the process runs. An ended process keeps its decision for its last
  * samples. */
 static void set_ended(struct tracked *t, uint64_t at)
 {
@@ -128,8 +128,8 @@ static int read_cgroup(const struct decisions *s, struct tracked *t, bool *chang
 
 /* ---- process events ---- */
 
-/* The process ended before its exec was handled: its last samples are decided by the name that the
- * kernel reported and by the control group that it began in. */
+/* Decides a process that ended before its exec was handled, for its last samples: by the name that
+ * the kernel reported and by the control group in which the process began. */
 static void decide_ended(struct decisions *s, struct tracked *t, const char *comm, char **cgroup,
 			 uint64_t time_ns)
 {
@@ -147,7 +147,7 @@ static void decide_ended(struct decisions *s, struct tracked *t, const char *com
 void decisions_execed(struct decisions *s, pid_t pid, const char *comm, uint64_t time_ns)
 {
 	struct tracked *t = hashmap_get(&s->processes, (uint64_t)pid);
-	char *cgroup = t ? t->cgroup : NULL; /* before the exec, or its parent's */
+	char *cgroup = t ? t->cgroup : NULL; /* of before the exec, or its parent's */
 	uint64_t identity;
 	bool changed;
 
@@ -220,7 +220,7 @@ static void find_program(void *arg, uint64_t key, void *value)
 	if (t->program || t->ended || t->execed >= f->until || !t->decision ||
 	    !t->decision->d.profile || !f->s->o.program(f->s->o.arg, t->pid, &found))
 		return;
-	t->program = malloc(sizeof(*t->program)); /* without memory it is requested again */
+	t->program = malloc(sizeof(*t->program)); /* without memory the next call tries again */
 	if (!t->program)
 		return;
 	*t->program = found;
@@ -268,7 +268,8 @@ void decisions_refresh(struct decisions *s)
 		hashmap_each(&s->processes, decide_each, s);
 }
 
-/* Also those that ended and have a decision: the new plan's sinks receive their last samples. */
+/* Also decides ended processes that have a decision: the new plan's sinks receive their last
+ * samples. */
 static void decide_anew(void *arg, uint64_t key, void *value)
 {
 	struct tracked *t = value;
@@ -342,15 +343,15 @@ static bool is_thorough(const struct decisions *s)
 	return s->round / RECHECK % 4 == 0;
 }
 
-/* No process has moved since the control group of t was read. Every fourth check does not rely on
- * the counter. */
+/* Whether no process has moved since the control group of t was read. Every fourth check ignores
+ * the counter of moves. */
 static bool is_settled(const struct decisions *s, const struct tracked *t)
 {
 	return !is_thorough(s) && t->moves && t->moves == count_moves(s);
 }
 
-/* Finds what no event reports, or what a lost one did: a move to another control group, an end,
- * and, in the thorough checks since it costs more, another process in the same pid. */
+/* Finds changes that no event reports, or that a lost event reported: a move to another control
+ * group, an end, and, only in thorough checks as it costs more, another process in the same pid. */
 static void check(struct tidy *y, struct tracked *t)
 {
 	bool changed = false, moved = false, ended = false;
@@ -364,7 +365,7 @@ static void check(struct tidy *y, struct tracked *t)
 		decisions_execed(y->s, t->pid, NULL, 0);
 		return;
 	}
-	/* a process without a readable control group may be hidden and not ended */
+	/* a control group that cannot be read may belong to a hidden process that still runs */
 	if (!ended && !t->kernel && (is_settled(y->s, t) || read_cgroup(y->s, t, &moved)))
 		ended = !exists(t->pid);
 	if (ended) {
@@ -382,7 +383,7 @@ static void tidy_process(void *arg, uint64_t key, void *value)
 	struct tracked *t = value;
 
 	if (t->ended && y->now - t->ended > GRACE_NS && y->n < MAX_FORGOTTEN) {
-		if (exists(t->pid)) /* only its first thread ended, or the pid is used again */
+		if (exists(t->pid)) /* only the main thread ended, or the pid is used again */
 			set_ended(t, 0);
 		else
 			y->ended[y->n++] = t;

@@ -15,7 +15,7 @@
 #include "policy/discoveries.h"
 #include "opener/opener.h"
 
-#define CHECK_NS 20000000u /* between two looks whether the discoveries have committed */
+#define CHECK_NS 20000000u /* between checks whether the discoveries have committed */
 
 struct discover_once {
 	const struct plan *plan;
@@ -63,8 +63,8 @@ static void look(void *arg)
 		loop_stop(d->loop);
 }
 
-/* It has not committed in time. What it found so far counts: of several servers that it asks, one
- * may not answer. */
+/* Handles a discovery that has not committed in time. Its targets so far count: it may query
+ * several servers, and a server may not answer. */
 static void end_early(struct discover_once *d, uint32_t i, uint64_t wait_ns)
 {
 	const char *name = d->plan->discoveries[i]->name, *error = discovery_error(d->found[i]);

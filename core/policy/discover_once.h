@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the discoveries of a plan until each has committed once: for commands that look at what is
- * there now. One thread. */
+/* Runs the discoveries of a plan until each has committed once, for commands that need the current
+ * targets. One thread. */
 #ifndef POLICY_DISCOVER_ONCE_H
 #define POLICY_DISCOVER_ONCE_H
 
@@ -12,9 +12,9 @@
 struct discover_once;
 
 /* Makes the plan's discoveries, whose targets are put into `targets`; their sources are numbered in
- * the order of the plan. Waits at most wait_ns until each has committed; what fails, or has not
- * committed then, is logged, and its targets so far count. Plan and targets are borrowed until
- * discover_once_free(). 0 or -errno. */
+ * the order of the plan. Waits at most wait_ns until each has committed; discoveries that fail or
+ * have not committed by then are logged, and their targets so far count. Plan and targets are
+ * borrowed until discover_once_free(). 0 or -errno. */
 int discover_once_new(struct discover_once **ret, const struct plan *, struct targets *,
 		      uint64_t wait_ns);
 /* Ends the instances, and removes their targets. NULL is fine. */

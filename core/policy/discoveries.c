@@ -16,7 +16,7 @@ struct entry {
 	struct discovery *discovery;
 	/* The pids of events that the instance had no memory for. */
 	uint32_t missed[MAX_MISSED], nmissed;
-	bool missed_all;  /* more than fit: each process is reported again */
+	bool missed_all;  /* more than fit into `missed`: each process is reported again */
 	bool missed_sync; /* SYNC */
 };
 
@@ -109,8 +109,8 @@ void discoveries_process(struct discoveries *s, const struct fusee_process_event
 
 /* ---- instances ---- */
 
-/* Keeps the metrics if another instance has the same name: a reload makes the new instance
- * first and removes the old instance then. */
+/* Keeps the metrics if another instance has the same name: a reload creates the new instance before
+ * it removes the old instance. */
 static void forget_metrics(const struct discoveries *s, const char *name)
 {
 	for (const struct entry *e = s->first; e; e = e->next)

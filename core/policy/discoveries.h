@@ -11,7 +11,7 @@ struct opener;
 
 /* The loop and the targets are borrowed. 0 or -ENOMEM. */
 int discoveries_new(struct discoveries **ret, struct loop *, struct targets *);
-/* What reads the memory of processes for instances; borrowed. NULL: this process does. */
+/* The opener reads the memory of processes for instances; borrowed. NULL: this process does. */
 void discoveries_set_opener(struct discoveries *, struct opener *);
 void discoveries_free(struct discoveries *); /* with all instances; NULL is fine */
 /* discovery_new(); an instance that subscribed to process events then receives one RUNNING for

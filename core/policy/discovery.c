@@ -204,7 +204,7 @@ static void on_timer(void *arg)
 		d->failures = 0;
 		return;
 	}
-	if (++d->failures >= MAX_FAILURES) /* half a period early: timers fire late */
+	if (++d->failures >= MAX_FAILURES) /* half a period early, because timers fire late */
 		d->not_before = clock_now() + backoff(first, d->failures) - first / 2;
 }
 
@@ -222,8 +222,8 @@ static void on_ready(void *arg, int fd, uint32_t events)
 	if (!w)
 		return;
 	w->failures = r ? w->failures + 1 : 0;
-	/* A descriptor that is not read is ready again at once: it is paused, so that it does not
-	 * occupy the control thread. */
+	/* A descriptor that ready() fails to read is ready again at once. It is paused, so that it
+	 * does not occupy the control thread. */
 	if (w->failures < MAX_FAILURES || !w->watch ||
 	    loop_at(d->context->loop, clock_now() + backoff(BACKOFF_NS / 2, w->failures),
 		    on_pause_over, w, &w->pause))
@@ -412,7 +412,7 @@ static int host_wake(struct fusee_instance *in)
 	return write(d->wake, &n, sizeof(n)) < 0 && errno != EAGAIN ? -errno : 0;
 }
 
-/* What no process can keep waiting who reads it. */
+/* Reads files of /proc that the process cannot make block. */
 static int64_t read_promptly(pid_t pid, const char *name, char *buf, uint64_t len)
 {
 	char path[64];
@@ -521,7 +521,7 @@ void discovery_free(struct discovery *d)
 	hashmap_fini(&d->watches);
 	loop_timer_free(d->timer);
 	loop_unwatch(d->wake_watch);
-	instance_free(d->in); /* ends its threads, which may call host_wake() until then */
+	instance_free(d->in); /* ends its threads, which may call host_wake() until this returns */
 	targets_forget(d->context->targets, d->source);
 	if (d->wake >= 0)
 		close(d->wake);

@@ -48,10 +48,10 @@ const struct fusee_instance *discovery_instance(const struct discovery *);
 uint32_t discovery_source(const struct discovery *); /* its number in the targets */
 /* The instance has committed at least once. */
 bool discovery_synced(const struct discovery *);
-/* Makes visible what the instance has put and not committed. */
+/* Publishes targets that the instance has put but not committed. */
 void discovery_publish(struct discovery *);
 /* The number of targets that the instance has put. */
 uint32_t discovery_targets(const struct discovery *);
-/* The sentence of the callback that failed last; "" when that callback has succeeded since. */
+/* The sentence of the callback that failed last; "" if that callback has succeeded since. */
 const char *discovery_error(const struct discovery *);
 #endif

@@ -59,8 +59,7 @@ int tracked_read_name(struct tracked *t)
 	base = strrchr(exe, '/');
 	snprintf(t->name, sizeof(t->name), "%.*s", (int)sizeof(t->name) - 1, base ? base + 1 : exe);
 	free(t->executable);
-	t->executable = strndup(exe,
-				LABELSET_VALUE_MAX + 4); /* it is truncated between characters */
+	t->executable = strndup(exe, LABELSET_VALUE_MAX + 4); /* a label truncates it */
 	return 0;
 }
 

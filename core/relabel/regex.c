@@ -23,14 +23,14 @@
 struct regex {
 	pcre2_code *code;
 	pcre2_match_context *limits;
-	char *pattern; /* the names of groups are in it */
+	char *pattern; /* contains the names of groups */
 	struct regex_group groups[REGEX_MAX_GROUPS + 1];
 	uint32_t ngroups;
 };
 
 /* ---- compiling ---- */
 
-/* The number of a byte's character, from 1 on. */
+/* The number of the character at a byte, from 1 on. */
 static size_t character_at(const char *text, size_t at)
 {
 	size_t n = 1;
@@ -48,14 +48,14 @@ static int wrong(char **text, const char *pattern, size_t at, const char *why)
 	return *text ? -EINVAL : -ENOMEM;
 }
 
-/* PCRE2 refuses what was written for it: a class of characters that it does not know, or more than
- * it can hold. */
+/* PCRE2 refuses the translated pattern: it has a class of characters that PCRE2 lacks, or is too
+ * large. */
 static int refused(char **text, const char *pattern, int err, size_t at)
 {
 	struct regex_syntax s;
 	char why[256] = "";
 
-	if (err == PCRE2_ERROR_HEAP_FAILED) /* that of no memory */
+	if (err == PCRE2_ERROR_HEAP_FAILED) /* PCRE2's "no memory" */
 		return -ENOMEM;
 	pcre2_get_error_message(err, (PCRE2_UCHAR *)why, sizeof(why));
 	regex_translate(&s, pattern, at ? at - 1 : 0);
@@ -63,7 +63,7 @@ static int refused(char **text, const char *pattern, int err, size_t at)
 	return wrong(text, pattern, s.wrong_at, why);
 }
 
-/* Without PCRE2_NO_AUTO_POSSESS, 10.42 takes \P{N}+\P{L} for two classes that exclude each other.
+/* Without PCRE2_NO_AUTO_POSSESS, 10.42 treats the two classes of \P{N}+\P{L} as disjoint.
  */
 static int compile(struct regex *re, const struct buf *translated, char **text)
 {
@@ -176,8 +176,8 @@ static bool is_letter(const char *p, size_t len)
 	return is;
 }
 
-/* The length of the name at p: letters, digits and '_'. No group has a name with a letter beyond
- * ASCII, but "$1" is not the group 1 where such a letter follows. */
+/* The length of the name at p: letters, digits and '_'. Letters beyond ASCII belong to the name,
+ * although no group has such a name: "$1" before such a letter is not group 1. */
 static size_t name_length(const char *p)
 {
 	size_t n = 0, len;
@@ -192,7 +192,7 @@ static size_t name_length(const char *p)
 	return n;
 }
 
-/* "1" is a number, "01" a name. UINT32_MAX: it is none. */
+/* "1" is a number, "01" a name. UINT32_MAX: not a number. */
 static uint32_t group_number(const char *name, size_t len)
 {
 	uint32_t n = 0;
@@ -226,7 +226,7 @@ static void put_named(const struct regex *re, const char *name, size_t len,
 	}
 	for (uint32_t i = 1; i <= re->ngroups; i++)
 		if (re->groups[i].len == len && !memcmp(re->groups[i].name, name, len) &&
-		    m->start[i] != PCRE2_UNSET) { /* a name may be that of several */
+		    m->start[i] != PCRE2_UNSET) { /* several groups may have the name */
 			put_group(re, i, subject, m, out);
 			return;
 		}
@@ -247,7 +247,7 @@ int regex_expand(const struct regex *re, const char *template, struct fusee_str 
 			buf_str(out, "$");
 			dollar += 2;
 		} else if (!len || (braces && name[len] != '}')) {
-			buf_str(out, "$"); /* no name: the dollar as such */
+			buf_str(out, "$"); /* without a name, a literal dollar */
 			dollar++;
 		} else {
 			put_named(re, name, len, subject, m, out);

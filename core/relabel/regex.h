@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Regular expressions with the syntax and the results of RE2, anchored at both ends, "." matches
- * line feeds too: what Prometheus compiles as ^(?s:PATTERN)$. PCRE2 matches them, without its
- * compiler to machine code, as systemd may forbid memory that is written and run. PCRE2 goes back
- * and tries again, which a text can make take as long as it likes, so a match has limits.
+ * line feeds too: what Prometheus compiles as ^(?s:PATTERN)$. PCRE2 matches them, without its JIT,
+ * as systemd may forbid memory that is writable and executable. PCRE2 backtracks, which can take
+ * exponential time on some texts, so a match has limits.
  */
 #ifndef RELABEL_REGEX_H
 #define RELABEL_REGEX_H

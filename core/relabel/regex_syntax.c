@@ -14,8 +14,8 @@ struct reading {
 	const char *pattern, *at;
 	uint32_t depth;
 	bool fold[REGEX_MAX_DEPTH + 1]; /* by depth: flag i is set */
-	bool repeatable;                /* what was read last may be repeated */
-	bool repeated;                  /* it is repeated already */
+	bool repeatable;                /* the last item may be repeated */
+	bool repeated;                  /* the last item is repeated already */
 };
 
 static int fail(struct reading *r, const char *at, const char *why)
@@ -45,7 +45,7 @@ static void put(struct reading *r, const char *text)
 	buf_str(&r->to->out, text);
 }
 
-/* Something that matches text was written. */
+/* Notes that an item which matches text was written. */
 static int matched(struct reading *r)
 {
 	r->repeatable = true;
@@ -152,7 +152,7 @@ static int take_property(struct reading *r)
 			len = 0;
 	if (!len || len > 40)
 		return fail(r, from, "unknown class of characters");
-	/* without regard to case Lu, Ll and Lt are the same letters, which PCRE2 does not know */
+	/* ignoring case, Lu, Ll and Lt are the same letters, but not in PCRE2 */
 	if (r->fold[r->depth] && len == 2 && name[0] == 'L' && strchr("ult", name[1]))
 		buf_printf(&r->to->out, "\\%c{L&}", negated ? 'P' : 'p');
 	else
@@ -161,8 +161,8 @@ static int take_property(struct reading *r)
 	return 0;
 }
 
-/* \d, \s, \w and their opposites. RE2's \s lacks the vertical tab, which PCRE2's has. false: it is
- * none of them. */
+/* \d, \s, \w and their opposites. RE2's \s lacks the vertical tab, which PCRE2's has. false:
+ * another escape. */
 static bool take_perl_class(struct reading *r, bool inside)
 {
 	char c = r->at[0] == '\\' ? r->at[1] : 0;
@@ -180,7 +180,7 @@ static bool take_perl_class(struct reading *r, bool inside)
 	return true;
 }
 
-/* "[:alpha:]" in brackets. 1: it was there; 0: no. */
+/* "[:alpha:]" in brackets. 1: it was read; 0: there is none. */
 static int take_named_class(struct reading *r)
 {
 	static const char *const names[] = {"alnum", "alpha", "ascii", "blank", "cntrl",
@@ -266,7 +266,7 @@ static int take_class(struct reading *r)
 
 /* ---- repetitions ---- */
 
-/* "{2}", "{2,}", "{2,5}". The number of bytes; 0: it is a brace as such. */
+/* "{2}", "{2,}", "{2,5}". Returns the number of bytes; 0: a literal brace. */
 static size_t read_counts(const char *at, int *least, int *most)
 {
 	const char *p = at + 1;
@@ -330,7 +330,7 @@ static int add_group(struct reading *r, const char *from, const char *name, size
 	return 0;
 }
 
-/* "(?P<name>", "(?<name>": the name is not PCRE2's business. */
+/* "(?P<name>", "(?<name>": PCRE2 gets a group without a name. */
 static int take_named_group(struct reading *r, size_t head)
 {
 	const char *from = r->at, *name = from + head;

@@ -23,9 +23,9 @@ struct text {
 	char bytes[];
 };
 
-/* Labels while rules are applied: those that came in and were not set since, by name, and behind
- * them those that were set, in that order. labelmap goes through them in this order, as Prometheus
- * does, so that of two labels that it gives the same name the same label wins. */
+/* Labels while rules are applied: first the original labels that were not set since, by name, then
+ * those that were set, in the order of their setting. labelmap visits them in this order, as
+ * Prometheus does, so that the same label wins if it gives two labels the same name. */
 struct work {
 	struct fusee_label labels[RELABEL_LABELS];
 	uint32_t n, nold, lost;
@@ -155,7 +155,7 @@ static int hashmod(struct work *w, const struct relabel_rule *r, struct fusee_st
 	return set(w, fusee_text(r->target_label), fusee_text(text));
 }
 
-/* In the letters of Unicode, whatever the locale is. */
+/* Converts the letters of Unicode, independently of the locale. */
 static int change_case(struct work *w, const struct relabel_rule *r, struct fusee_str value)
 {
 	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0), before;
@@ -199,7 +199,7 @@ static int map_label(struct work *w, const struct relabel_rule *r, const struct 
 	return err ? err : set(w, name, l->str);
 }
 
-/* labelmap, labelkeep, labeldrop: of each label that was there before. */
+/* labelmap, labelkeep, labeldrop: visits each label that existed before the rule. */
 static int each_name(struct work *w, const struct relabel_rule *r)
 {
 	struct fusee_label before[RELABEL_LABELS];

@@ -29,9 +29,10 @@ struct relabeled {
  * freed by free(). 0 or -ENOMEM. */
 int relabel_apply(const struct relabel_rules *const *lists, uint32_t nlists,
 		  const struct fusee_label *, uint32_t n, struct relabeled **ret);
-/* Why it was dropped: "drop", "keep", .. as the rule's action, or "match limit". NULL: it was not.
+/* Why the target was dropped: the rule's action, "drop", "keep" .., or "match limit". NULL: it was
+ * not dropped.
  */
 const char *relabel_reason(const struct relabeled *);
-/* Which rule dropped it: "fusee.lua:12, rule 3", in text, terminated. */
+/* Writes the name of the rule that dropped the target, "fusee.lua:12, rule 3", terminated. */
 void relabel_rule_name(const struct relabeled *, char *text, size_t size);
 #endif

@@ -9,17 +9,17 @@
 #include "base/metrics.h"
 #include "target/labelset.h"
 
-#define ROUNDS 2u /* that an entry is kept without a request */
+#define ROUNDS 2u /* after which an entry without a request is removed */
 
-/* Equal results are one. */
+/* A result of rules; equal results are stored once. */
 struct result {
 	struct relabeled *relabeled;
 	uint64_t key; /* in the map */
 	uint32_t id, refs;
 };
 
-/* Labels that rules were applied to. They come from other users' processes, so that a hash is not
- * enough to find them by. */
+/* Labels that rules were applied to, which are compared in full: they come from other users'
+ * processes, which can choose equal hashes. */
 struct entry {
 	struct result *result;
 	uint32_t round, n;
@@ -43,7 +43,7 @@ static void unref(struct relabeler *r, struct result *o)
 	free(o);
 }
 
-/* Takes the result over, or frees it where an equal result is there. NULL: no memory. */
+/* Takes the result over, or frees it and returns an equal result. NULL: no memory. */
 static struct result *intern(struct relabeler *r, struct relabeled *made)
 {
 	uint64_t key = labels_hash(made->labels, made->n);
@@ -141,7 +141,7 @@ struct sweep {
 };
 
 /* Moves the entry to the new map if it is in use, else frees it. Without memory for the map it is
- * freed too, and made anew when it is requested. */
+ * freed too, and created again on request. */
 static void sweep_entry(void *arg, uint64_t key, void *value)
 {
 	struct sweep *s = arg;

@@ -178,7 +178,7 @@ static bool is_name(const char *name)
 	return labelset_name(fusee_text(name));
 }
 
-/* The fields that an action has no use for must have their defaults. */
+/* Fields that an action does not use must have their defaults. */
 static int check_unused(const struct relabel_rule *r, char **text)
 {
 	const char *action = relabel_action_names[r->action];

@@ -36,7 +36,7 @@ struct relabel_rule_text {
 	int64_t modulus;
 	char *target_label, *replacement;
 };
-/* Its fields as options, of enum fusee_option_type, with Prometheus' defaults. */
+/* The fields of a rule as options, of enum fusee_option_type, with Prometheus' defaults. */
 extern const struct fusee_table relabel_rule_options;
 
 struct relabel_rule {

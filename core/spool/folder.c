@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A path of which the folder `at` is open. */
+/* A path that is being entered; `at` is its open folder. */
 struct walk {
 	const char *path;
 	int at;
@@ -37,7 +37,8 @@ static int fail(const struct walk *w, int err, const char *format, ...)
 	return err;
 }
 
-/* last: the spool's own folder, which no other user may write to, whoever runs fusee. */
+/* last: the spool's own folder, to which no other user may write, even if fusee does not run as
+ * root. */
 static int judge(const struct walk *w, const char *name, const struct stat *st, bool last)
 {
 	uid_t user = geteuid();
@@ -55,10 +56,10 @@ static int judge(const struct walk *w, const char *name, const struct stat *st, 
 	return 0;
 }
 
-/* Enters a folder of the open folder, and makes it if it is missing. */
+/* Enters a folder in the open folder, and creates it if it is missing. */
 static int enter(struct walk *w, const char *name, bool last)
 {
-	/* those above it need not be readable */
+	/* the folders above need not be readable */
 	const int flags = (last ? O_RDONLY : O_PATH) | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	int fd = openat(w->at, name, flags), r;
 	struct stat st;

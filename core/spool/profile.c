@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The tables are written as they are in memory, element by element; a pointer to a text is written
- * as its place in the texts, which come last. So a decoded profile is the memory that was read.
+ * as its place in the texts, which come last. So the memory that was read becomes the decoded
+ * profile.
  */
 #include "spool/internal/profile.h"
 

@@ -9,10 +9,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#define DEFLATE_MOST 1032u /* bytes that a byte of deflated data can become */
+#define DEFLATE_MOST 1032u /* bytes from a byte of deflated data, at most */
 
-/* The last byte is the version of the format. Bytes that no text has, so that it is seldom found
- * where no record begins. */
+/* The last byte is the version of the format. The bytes do not occur in UTF-8, so the marker seldom
+ * occurs inside of a record. */
 static const char marker[8] = {'\xf5', 'f', 'u', 's', '\xc0', 'e', '\xe0', 1};
 
 /* The beginning of a record; the profile follows, compressed. */
@@ -88,7 +88,7 @@ int spool_record_decode(const void *record, size_t bytes, struct spool_profile *
 	return spool_profile_decode(to, raw, ret);
 }
 
-/* The next place where a record may begin, or the end. */
+/* The next place with a marker, or the end. */
 static size_t next_marker(const char *bytes, size_t len, size_t from)
 {
 	const char *at = from < len ? memmem(bytes + from, len - from, marker, sizeof(marker))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The index of all records that wait is in memory, 32 bytes each; profiles are read when it is
- * their turn. The lock is for the index. The segment that is written is the last of the list; only
- * the writer touches its file, without the lock. A segment whose records are all read is removed,
- * unless it is still written.
+ * The index of all waiting records is in memory, 32 bytes each; a profile is read when its turn
+ * comes. The lock protects the index. The last segment of the list is being written; only the
+ * writer accesses its file, without the lock. A segment whose records are all read is removed,
+ * unless it is still being written.
  */
 #include "spool/spool.h"
 
@@ -26,8 +26,8 @@
 
 /* Times that a record is read, a second apart, before it counts as damaged. */
 #define UNREAD_MAX 60u
-#define MAX_RECORDS (1u << 20) /* so that the index has 32 MiB at most */
-#define SEGMENTS 16            /* that the limit of bytes is divided into */
+#define MAX_RECORDS (1u << 20) /* limits the index to 32 MiB */
+#define SEGMENTS 16            /* into which the limit of bytes is divided */
 #define MIN_SEGMENT (64u << 10)
 #define MAX_SEGMENT (16u << 20)
 #define MAX_FILE (1ull << 30) /* a larger file is no segment */
@@ -54,7 +54,7 @@ struct spool {
 	struct spool_record taken; /* by spool_first() */
 	bool is_taken, taken_dropped;
 	uint32_t attempt;
-	uint32_t unread; /* times that the disk did not give the first record */
+	uint32_t unread; /* failed reads of the first record */
 	bool unsynced;
 };
 
@@ -104,7 +104,7 @@ static void remove_read(struct spool *s)
 		remove_oldest(s);
 }
 
-/* What is taken is not counted: spool_keep() does that. */
+/* Does not count a record that the reader has taken: spool_keep() does. */
 static void drop_oldest(struct spool *s)
 {
 	struct segment *g = s->oldest;
@@ -123,7 +123,7 @@ static void drop_oldest(struct spool *s)
 	remove_oldest(s);
 }
 
-/* The oldest segment has a record that waits. */
+/* Removes the oldest record; there must be one. */
 static void pop(struct spool *s)
 {
 	struct segment *g = s->oldest;
@@ -132,7 +132,7 @@ static void pop(struct spool *s)
 	uncount(s, &g->records[g->first++]);
 	s->position.segment = g->number;
 	s->position.offset = g->first < g->n ? g->records[g->first].offset : g->bytes;
-	spool_position_write(s->position_fd, &s->position); /* else it is read again */
+	spool_position_write(s->position_fd, &s->position); /* if it fails, a restart repeats it */
 	s->unsynced = true;
 	remove_read(s);
 }
@@ -144,7 +144,7 @@ static const struct spool_record *first(const struct spool *s)
 	return g && g->first < g->n ? &g->records[g->first] : NULL;
 }
 
-/* A clock that was set back makes nothing old. */
+/* Drops records that are too old. A clock that was set back makes none old. */
 static void drop_old(struct spool *s)
 {
 	uint64_t now = clock_ns(CLOCK_REALTIME);
@@ -157,13 +157,13 @@ static void drop_old(struct spool *s)
 	}
 }
 
-/* For so many more bytes. */
+/* Drops the oldest segments until `bytes` more fit. */
 static void make_room(struct spool *s, uint64_t bytes)
 {
 	while (s->oldest && (s->file_bytes > s->limits.bytes - bytes ||
 			     (bytes && s->counts.profiles >= MAX_RECORDS)))
 		drop_oldest(s);
-	remove_read(s); /* segments without records may be behind it */
+	remove_read(s); /* segments without records may follow */
 	drop_old(s);
 }
 
@@ -179,7 +179,7 @@ static struct segment *add_segment(struct spool *s, uint64_t number)
 	return g;
 }
 
-/* So that add_record() cannot fail. */
+/* Makes room, so that add_record() cannot fail. */
 static int reserve(struct segment *g)
 {
 	return ARRAY_ROOM(g->records, g->n, g->cap) ? 0 : -ENOMEM;
@@ -209,7 +209,7 @@ static int on_record(void *arg, const struct spool_record *r)
 	return 0;
 }
 
-/* -EBADMSG: it is no segment. */
+/* -EBADMSG: not a segment. */
 static int read_file(struct spool *s, uint64_t number, struct buf *b)
 {
 	struct stat st;
@@ -235,7 +235,7 @@ static int find_records(struct spool *s, uint64_t number)
 	struct buf b = {0};
 	int r = f.g ? read_file(s, number, &b) : -ENOMEM;
 
-	if (!r || (r == -EIO && b.len)) { /* what could be read */
+	if (!r || (r == -EIO && b.len)) { /* uses what could be read */
 		f.g->bytes = b.len;
 		s->file_bytes += b.len;
 		r = spool_segment_scan(b.p, b.len, from < b.len ? from : b.len, on_record, &f,
@@ -265,7 +265,7 @@ static int recover(struct spool *s)
 		uint64_t number = ((const uint64_t *)(const void *)numbers.p)[i];
 
 		if (number < s->position.segment)
-			remove_segment(s, number); /* it was read */
+			remove_segment(s, number); /* read completely */
 		else
 			r = find_records(s, number);
 		if (number >= s->next_number)
@@ -342,7 +342,7 @@ static int create_segment(struct spool *s)
 	return 0;
 }
 
-/* With the lock. A segment that has room for a record of so many bytes. */
+/* With the lock. Makes `written` a segment with room for a record of so many bytes. */
 static int choose_segment(struct spool *s, uint64_t bytes)
 {
 	int r = 0;
@@ -361,7 +361,7 @@ static int choose_segment(struct spool *s, uint64_t bytes)
 	return r ? r : reserve(s->written);
 }
 
-/* If it fails, the file is as it was. */
+/* If it fails, the file is unchanged. */
 static int write_at(int fd, const struct buf *b, uint64_t at)
 {
 	size_t done = 0;
@@ -374,7 +374,7 @@ static int write_at(int fd, const struct buf *b, uint64_t at)
 		if (n <= 0) {
 			int err = n ? -errno : -ENOSPC, unused = ftruncate(fd, (off_t)at);
 
-			(void)unused; /* else the next write begins there, too */
+			(void)unused; /* if this fails too, the next write overwrites it */
 			return err;
 		}
 		done += (size_t)n;
@@ -458,7 +458,7 @@ static int read_record(const struct spool *s, uint64_t number, const struct spoo
 
 enum outcome { DONE, KEPT, NOT_READ, DAMAGED };
 
-/* The end of what spool_first() began. */
+/* Ends what spool_first() began. */
 static void settle(struct spool *s, enum outcome how)
 {
 	pthread_mutex_lock(&s->lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The failures of one sink: its backoff, and what is logged of them. For the sink's thread, without
- * a lock. Part of delivery.c. */
+/* The failures of one sink: its backoff, and their log messages. For the sink's thread, without a
+ * lock. Part of delivery.c. */
 #ifndef DELIVERY_FAILURES_H
 #define DELIVERY_FAILURES_H
 
@@ -17,14 +17,14 @@ struct failures {
 	uint64_t random;           /* state of the jitter */
 	uint64_t logged_at;        /* the last failure that was logged; 0: none */
 	bool failing;              /* a failure was logged, and nothing delivered since */
-	bool denied;               /* it was logged that the sink is denied, and it still is */
+	bool denied;               /* the sink is denied, and that was logged */
 };
 
 /* 0 for a time: its default, 1 s and 5 min. */
 void failures_init(struct failures *, struct fusee_instance *, uint64_t first_ns, uint64_t max_ns);
-/* The result of consume(): logs it, at most once a minute; that the sink is denied once, and then
- * each half an hour. Returns the ns to wait until the next attempt: 0, or after -EAGAIN what the
- * sink named, or else the backoff. sentence: of failures_sentence(). */
+/* The result of consume(): logs it, at most once a minute, a denial at most once in half an hour.
+ * Returns the ns to wait until the next attempt: 0, or after -EAGAIN the time that the sink named,
+ * or else the backoff. sentence: of failures_sentence(). */
 uint64_t failures_consumed(struct failures *, int err, const char *sentence,
 			   const struct fusee_sink_out *);
 /* The error of flush(): logs it, under the same limit. */

@@ -20,7 +20,7 @@ struct queue_item {
 	const struct fusee_profile *profile;
 	struct delivery_encoded encoded;
 	uint64_t bytes;   /* builder and encoded formats */
-	uint64_t samples; /* that the profile stands for */
+	uint64_t samples; /* that the profile represents */
 	uint32_t attempt; /* from 0 */
 	bool evicted;     /* current, and its bytes were given to another item */
 };
@@ -31,7 +31,7 @@ struct delivery_queue {
 	struct queue_item *current; /* removed from the queue and in consume(); NULL: none */
 	uint64_t limit;             /* bytes */
 	uint64_t bytes;             /* of all items and current, without evicted */
-	uint64_t spool_turn;        /* of the newest counts of the spool */
+	uint64_t spool_turn;        /* of the newest counts from the spool */
 	struct delivery_stats stats;
 };
 
@@ -47,17 +47,17 @@ void queue_delivered(struct delivery_queue *);
 void queue_current_lost(struct delivery_queue *, enum loss_reason);
 /* The current item becomes the oldest of the queue again, for another attempt. */
 void queue_retry(struct delivery_queue *);
-/* Likewise, but no attempt was made. */
+/* The same, but no attempt was made. */
 void queue_put_back(struct delivery_queue *);
 /* The current item waits in the spool now. The caller frees it. */
 void queue_spooled(struct delivery_queue *);
-/* What the spool counted. */
+/* Adds the spool's counts. */
 void queue_spool_counts(struct delivery_queue *, const struct spool_counts *);
 /* A profile of the spool was delivered, or is to be tried again. */
 void queue_count_delivered(struct delivery_queue *);
 void queue_count_retried(struct delivery_queue *);
-/* Whether the last attempt was denied. shown: the metric says so, too; when a delivery
- * ends, its successor may have the name. */
+/* Sets whether the last attempt was denied. shown: also in the metric, which a delivery that ends
+ * leaves to its successor of the same name. */
 void queue_set_denied(struct delivery_queue *, bool denied, bool shown);
 /* Counts profiles that are not, or no longer, in the queue. */
 void queue_count_lost(struct delivery_queue *, enum loss_reason, uint64_t profiles,

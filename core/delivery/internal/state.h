@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A delivery, for delivery.c (its threads, and the calls of the control thread), delivery_attempt.c
- * (a profile), delivery_spool.c (the spool's thread) and sink_out.c (files for the sink). Only they
+ * A delivery, for delivery.c (its threads, and the calls of the control thread), attempt.c (a
+ * profile), spooling.c (the spool's thread), state.c and sink_out.c (files for the sink). Only they
  * include this.
  *
- * All of struct delivery is under the lock, but for instance, ops, files and spool_dir, which are
- * constant, and failures, which is the sink's thread's. Functions whose comment says "locked" are
- * called with the lock held and return with it held, but may release it in between.
+ * All of struct delivery is under the lock, except instance, ops, files and spool.dir, which are
+ * constant, and failures, which belongs to the sink's thread. Functions whose comment says "locked"
+ * are called with the lock held and return with it held, but may release it in between.
  */
 #ifndef DELIVERY_STATE_H
 #define DELIVERY_STATE_H
@@ -24,9 +24,9 @@
 #define DELIVERY_NOTHING 1
 
 enum spool_state {
-	SPOOL_OPENING, /* what waits in it is not known yet: nothing is delivered */
+	SPOOL_OPENING, /* its profiles are not known yet: nothing is delivered */
 	SPOOL_WORKS,   /* all profiles go through it */
-	SPOOL_FAILS,   /* nothing can be written; what is in it comes before the queue */
+	SPOOL_FAILS,   /* nothing can be written; its profiles are delivered before the queue's */
 	SPOOL_CLOSED,
 };
 
@@ -39,9 +39,9 @@ struct delivery_spool {
 	struct spool_limits limits;
 	uint64_t sync_ns;
 	bool limits_changed;
-	bool has_profiles;   /* or may have: the sink's thread looks */
-	bool sink_ended;     /* the sink's thread uses the files no more */
-	uint64_t busy_since; /* another process or delivery has the folder; 0: not */
+	bool has_profiles;   /* or may have: the sink's thread checks */
+	bool sink_ended;     /* the sink's thread does not use the files any more */
+	uint64_t busy_since; /* since then another process or delivery has the folder; 0: none */
 	uint64_t try_at;     /* the next attempt to open or to write */
 	uint64_t sync_at;    /* 0: all is synced */
 	uint64_t logged_at;  /* the last failure that was logged; 0: it works */
@@ -65,15 +65,15 @@ struct delivery {
 	bool abandoned;    /* delivery_free() did not wait */
 	uint64_t deadline; /* of stop */
 	uint64_t retry_at; /* 0: at once */
-	bool watch;        /* a file with a secret that changes ends the wait for retry_at */
-	uint64_t look_at;  /* at such a file */
+	bool watch;        /* a change of a file with a secret ends the wait for retry_at */
+	uint64_t look_at;  /* when to check such files */
 	struct delivery_queue queue;
 	struct delivery_spool spool;
 	struct flush *flushes;
 };
 
 void delivery_init_lock(struct delivery *);
-/* Frees all that no thread uses any more. */
+/* Frees the delivery; no thread may use it any more. */
 void delivery_destroy(struct delivery *);
 /* Locked. Waits for a change of the delivery, or until a time (CLOCK_MONOTONIC ns,
  * DELIVERY_NEVER). */
@@ -83,24 +83,24 @@ void delivery_name_thread(const struct delivery *);
  * frees it. */
 void delivery_exit_thread(struct delivery *);
 
-/* Where the next profile is. */
+/* The source of the next profile. */
 enum delivery_source { NOWHERE, QUEUE, SPOOL };
 
-/* For the sink's thread, all locked. What is in the spool is older than what is in the queue. */
+/* For the sink's thread, all locked. Profiles in the spool are older than those in the queue. */
 enum delivery_source delivery_next_source(const struct delivery *);
-/* The spool's thread is about to make a source of the queue. */
+/* The spool's thread still has profiles of the queue to write: a source will follow. */
 bool delivery_is_coming(const struct delivery *);
 /* Tries the oldest profile of the source; the result of consume(), or
  * DELIVERY_NOTHING: the spool has none. */
 int delivery_attempt(struct delivery *, enum delivery_source);
 
-/* For the sink's thread, locked. Waits for a change of the delivery, for a time, or for the time of
- * looking whether a secret has changed; then retry_at is 0. */
+/* For the sink's thread, locked. Waits for a change of the delivery, for a time, or until it is
+ * time to check whether a secret has changed, which sets retry_at to 0. */
 void delivery_rest(struct delivery *, uint64_t until);
 
 /* The spool's thread, of a delivery that has a spool: opens it, writes the queue's profiles to it,
  * and closes it when the sink's thread has ended. */
 void *delivery_run_spool(void *delivery);
-/* Without the lock. Takes the spool's counts over. */
+/* Without the lock. Takes over the spool's counts. */
 void delivery_count_spool(struct delivery *);
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The labels of a window's label sets, as the rules of relabeling of its sink make them. A sink's
- * rules are applied again when a window is built, although decisions have excluded what they drop:
- * since then a callback may have added a label, or a reload brought other rules.
+ * The labels that a sink's rules of relabeling make of a window's label sets. Decisions exclude
+ * label sets that the rules drop, but the rules are applied again when a window is built: meanwhile
+ * a callback may have added a label, or a reload may have changed the rules.
  */
 #ifndef DELIVERY_WINDOW_LABELS_H
 #define DELIVERY_WINDOW_LABELS_H
@@ -23,7 +23,7 @@ struct window_labels *window_labels_new(const struct plan_instance *,
 					void *arg);
 /* The same sink in a newer plan, with other rules. */
 void window_labels_replan(struct window_labels *, const struct plan_instance *);
-/* If not, labels are what they were, and the functions below are not called. */
+/* If not, labels are unchanged, and the functions below are not called. */
 bool window_labels_has_rules(const struct window_labels *);
 void window_labels_free(struct window_labels *); /* NULL is fine */
 /* Before a window is built, and when all its profiles are. */

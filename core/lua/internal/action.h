@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Methods of targets in callbacks: what is to be done with a target. They only note it; the agent
- * does it when the callback has returned. */
+/* Methods of targets in callbacks, which act on a target. They record an action; the agent carries
+ * it out when the callback has returned. */
 #ifndef LUA_ACTION_H
 #define LUA_ACTION_H
 

@@ -20,7 +20,7 @@ struct api_declared {
 struct api {
 	struct plan_builder builder;
 	struct lua_options options;
-	struct relabel_rules *rules; /* that are being read; NULL: none */
+	struct relabel_rules *rules; /* the rules that are being read; NULL: none */
 	struct api_declared declared[API_MAX_DECLARED];
 	uint32_t ndeclared;
 };
@@ -32,7 +32,7 @@ struct api_handle {
 	char name[80];
 };
 
-/* The owner. Raises if the script has ended, so that its policy or a callback runs. what: the
+/* The owner. Raises if the script has ended and its policy or a callback is running. what: the
  * function that was called. */
 struct api *api_of(lua_State *L, const char *what);
 /* Adds the constructors to the globals of the library. Inside script_enter(); may raise. */

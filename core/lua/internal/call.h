@@ -13,6 +13,6 @@ struct callback_call {
 	struct callback_actions *actions;
 	uint32_t callback;
 	uint32_t tops;   /* calls of p:top() */
-	uint64_t number; /* of the script's calls: what a call was handed is valid in it only */
+	uint64_t number; /* of the call: its objects are valid in it only */
 };
 #endif

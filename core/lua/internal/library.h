@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that every script has: Lua's own without those that reach outside, print, require,
- * read_file. A global that does not exist is an error. */
+/* The functions that every script has: Lua's own except those that access the system, and print,
+ * require, read_file. A global that does not exist is an error. */
 #ifndef LUA_LIBRARY_H
 #define LUA_LIBRARY_H
 

@@ -23,5 +23,5 @@ typedef const struct fusee_option *lua_options_known(const void *arg, const char
  * unknown option is kept with an empty text. Inside script_enter(); may raise. */
 void lua_options_read(lua_State *L, struct lua_options *, const char *what, const char *where,
 		      int index, lua_options_known *known, const void *arg);
-void lua_options_fini(struct lua_options *); /* makes them empty; the builder stays */
+void lua_options_fini(struct lua_options *); /* makes them empty; keeps the builder */
 #endif

@@ -6,7 +6,7 @@
 #include "lua/internal/api.h"
 
 /* Reads the list of rules at this index of the stack, an absolute index, into api.rules. what and
- * where: the declaration or option and its place, for errors. What is wrong is recorded. Inside
+ * where: the declaration or option and its place, for errors. Errors are recorded. Inside
  * script_enter(); may raise. */
 void lua_relabel_read(lua_State *L, struct api *, int index, const char *what, const char *where);
 /* The same for the field `relabel` of the table at index 1, if it has one. sink: the constructor,

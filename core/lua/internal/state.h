@@ -31,20 +31,20 @@ struct script {
 	size_t used, limit;               /* bytes that Lua has allocated, and may allocate */
 	uint64_t allowed_ns, deadline_ns; /* CPU time of the thread that entered */
 	bool expired, refused_memory;
-	size_t kept;                /* `used` behind the last collection of script_collect() */
-	uint32_t cycles;            /* that it has to complete yet */
+	size_t kept;                /* `used` after the last collection of script_collect() */
+	uint32_t cycles;            /* that script_collect() must still complete */
 	char near[SCRIPT_WHERE];    /* "fusee.lua:2": where the hook was called last */
 	char *path, *dir;           /* of the script's file; the folder that contains it */
 	char name[64];              /* in messages: the path, or its last component if it is long */
-	void *owner;                /* of the bindings; NULL while the policy or a callback runs */
-	const char *inside;         /* which of them: "the policy", "every" */
-	struct callback_call *call; /* of the callback that runs; NULL: none does */
+	void *owner;                /* for the bindings; NULL while the policy or a callback runs */
+	const char *inside;         /* what runs: "the policy", "every" */
+	struct callback_call *call; /* of the callback that runs; NULL: none runs */
 	uint64_t calls;             /* of callbacks so far */
 	char policy_where[SCRIPT_WHERE]; /* "fusee.lua:9": where the policy was declared */
 	struct dict texts;               /* label texts that the policy returned */
 };
 
-/* 0 or -ENOMEM. The state is empty: lua_library.h fills it. */
+/* 0 or -ENOMEM. The state is empty: library.h fills it. */
 int script_init(struct script *, const char *path);
 void script_fini(struct script *);
 
@@ -52,9 +52,9 @@ void script_fini(struct script *);
  * with fn's *n results on the stack; -EINVAL with a malloc'ed sentence in *text that begins with
  * its place; -ENOMEM with *text NULL or such a sentence. */
 int script_enter(struct script *, lua_CFunction fn, void *ud, uint64_t ns, int *n, char **text);
-/* Frees what the script no longer uses, if that may be much: a millisecond's part of the work. Lua
- * itself collects only while it allocates: behind the last call garbage would stay for ever, in
- * small blocks that keep pages of freed memory from being returned. To be called once a second. */
+/* Collects garbage for at most a millisecond, if there may be much of it. To be called once a
+ * second. Lua itself collects only while it allocates, so the last call's garbage would stay for
+ * ever, in small blocks that keep the allocator from returning pages. */
 void script_collect(struct script *);
 /* A malloc'ed "fusee.lua:9: WHAT: TEXT"; the place is that of the text if it begins with one, else
  * `where`. NULL: no memory. */

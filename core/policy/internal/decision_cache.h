@@ -41,9 +41,10 @@ struct decision_cache {
 	struct targets *targets;
 	decide_fn *decide;
 	void *arg;
-	/* Processes that no discovery instance matched are decided too; else not profiled. */
+	/* Also decides processes that no discovery instance matched; otherwise they are not
+	 * profiled. */
 	bool unknown_keep;
-	uint32_t changed; /* rates and drops of decision_changes.h that hold */
+	uint32_t changed; /* changes of decision_changes.h that are in effect */
 };
 
 /* The texts of a label that was added. */
@@ -58,14 +59,14 @@ struct cached_decision {
 	struct fusee_label labels[DECISION_LABELS];
 	char *texts; /* of the policy's labels */
 
-	/* The policy's answer; d has what holds of it now: decision_changes.h. */
+	/* The policy's answer. `d` is this answer with the changes of decision_changes.h. */
 	bool profile;
 	double hz;
 	uint64_t sinks;
 	bool pulled;                           /* as in struct policy_answer */
-	double rate_hz;                        /* in place of hz, until rate_until_ns */
-	uint64_t more_sinks;                   /* beside sinks, until more_until_ns */
-	uint64_t rate_until_ns, drop_until_ns; /* CLOCK_MONOTONIC; 0: it does not hold */
+	double rate_hz;                        /* replaces hz until rate_until_ns */
+	uint64_t more_sinks;                   /* in addition to sinks, until more_until_ns */
+	uint64_t rate_until_ns, drop_until_ns; /* CLOCK_MONOTONIC; 0: not in effect */
 	uint64_t more_until_ns;
 	struct added_label *added; /* texts of labels */
 	bool changed;              /* d differs from what was reported for its processes */
@@ -73,7 +74,7 @@ struct cached_decision {
 
 /* The decision for a label set; calls the policy if there is none yet. NULL: no memory. */
 struct cached_decision *decision_cache_get(struct decision_cache *, uint32_t set, bool known);
-/* The same without a call of the policy. NULL: there is none. */
+/* The decision, without calling the policy. NULL: there is none yet. */
 struct cached_decision *decision_cache_peek(const struct decision_cache *, uint32_t set,
 					    bool known);
 /* The order of two labels by name: <0, 0 or >0. */

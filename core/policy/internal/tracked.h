@@ -10,7 +10,7 @@
 #include "policy/internal/decision_cache.h"
 #include "process/cgroup_namespace.h"
 
-/* What the file of a program says of itself; "": it does not. */
+/* Read from a program's file; "": the file does not have it. */
 struct program {
 	char build_id[129]; /* hexadecimal digits */
 	char compiler[256];
@@ -20,26 +20,27 @@ struct tracked {
 	pid_t pid;
 	uint64_t identity; /* procfs_identity(); 0: not read yet */
 	uint64_t ended;    /* CLOCK_MONOTONIC ns; 0: it runs */
-	uint64_t execed;   /* CLOCK_MONOTONIC ns: it runs its program since then, or earlier */
+	uint64_t execed;   /* CLOCK_MONOTONIC ns: it has run its program since then or longer */
 	uint32_t since;    /* the round of its fork or exec */
 	char name[64];
 	char *executable;                 /* path; NULL: unknown */
 	char *cgroup;                     /* NULL: unknown */
 	struct program *program;          /* NULL: its file was not read yet */
-	uint64_t moves;                   /* when cgroup was read; 0: not counted, or not read */
+	uint64_t moves;                   /* counter when cgroup was read; 0: unknown */
 	bool kernel;                      /* a kernel thread */
 	bool known;                       /* some discovery instance matched it */
 	bool reported;                    /* changed() succeeded for this process and decision */
 	struct cached_decision *decision; /* NULL: none */
 };
 
-/* Forgets what was known of the program, but for its name and identity. */
+/* Forgets what is known of the program, except its name and identity. */
 void tracked_reset(struct tracked *);
-/* A fork: the child runs its parent's program. What there is no memory for is unknown. */
+/* Copies the parent's data to a forked child, which runs the same program. Texts without memory are
+ * unknown. */
 void tracked_inherit(struct tracked *child, const struct tracked *parent);
 void tracked_free(struct tracked *);
-/* Reads the name and path of the executable; the name of a process whose executable cannot be read
- * is its thread's. 0 or -errno. */
+/* Reads the name and path of the executable; if the executable cannot be read, the name is that of
+ * the main thread. 0 or -errno. */
 int tracked_read_name(struct tracked *);
 /* 0 or -errno; *changed: the path differs from the last. */
 int tracked_read_cgroup(struct tracked *, const struct cgroup_namespace *, bool *changed);

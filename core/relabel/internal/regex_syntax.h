@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The syntax of regular expressions as RE2 and Go's package regexp have it
- * (https://github.com/google/re2/wiki/Syntax), which Prometheus uses: it is checked here, and
- * written as PCRE2 (pcre2pattern(3)) understands it. Where both accept a text and mean different
- * things by it, the meaning is RE2's.
+ * (https://github.com/google/re2/wiki/Syntax), which Prometheus uses: checks a pattern, and
+ * translates it to PCRE2's syntax (pcre2pattern(3)). A pattern that both accept with different
+ * meanings keeps RE2's meaning.
  */
 #ifndef RELABEL_REGEX_SYNTAX_H
 #define RELABEL_REGEX_SYNTAX_H
@@ -14,7 +14,7 @@
 #define REGEX_MAX_GROUPS 99u /* groups whose text a template can use */
 #define REGEX_MAX_DEPTH 100u /* groups in groups */
 
-/* A group of the pattern, of which a name is borrowed from the pattern; without a name len is 0. */
+/* A group of the pattern. Its name is borrowed from the pattern; without a name len is 0. */
 struct regex_group {
 	const char *name;
 	size_t len;
@@ -28,8 +28,8 @@ struct regex_syntax {
 	const char *wrong; /* why, in words: "missing ')'" */
 };
 
-/* Reads a pattern. stop_at: ends when so many bytes were written, with wrong_at the place in the
- * pattern that they are from; SIZE_MAX: at the pattern's end. 0; -EINVAL: it is no such expression;
+/* Translates a pattern. stop_at: stops after so many bytes of output and sets wrong_at to the place
+ * in the pattern that they come from; SIZE_MAX: translates all. 0; -EINVAL: a wrong pattern;
  * -ENOMEM. */
 int regex_translate(struct regex_syntax *, const char *pattern, size_t stop_at);
 #endif

@@ -6,11 +6,11 @@
 #include "base/buf.h"
 
 /*
- * Opens DIR/NAME, and makes what is missing of it, for its owner only. No symbolic link is followed
- * in the complete path. Root's folders, and those around them, must be root's, and no other user
- * may be able to write to them (but to a sticky folder, as /tmp); an ordinary user's must be their
- * own. The folder is locked until its descriptor is closed. *fd, or -errno with a malloc'ed
- * sentence (NULL: no memory); -EWOULDBLOCK: another process or delivery has it.
+ * Opens DIR/NAME, and creates missing folders of it, for their owner only. No symbolic link is
+ * followed in the complete path. Root's folders, and those around them, must be root's, and no
+ * other user may be able to write to them (except sticky folders, as /tmp); an ordinary user's must
+ * be their own. The folder is locked until its descriptor is closed. *fd, or -errno with a
+ * malloc'ed sentence (NULL: no memory); -EWOULDBLOCK: another process or delivery has it.
  */
 int spool_folder_open(const char *dir, const char *name, int *fd, char **text);
 

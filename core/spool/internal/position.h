@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far a spool was read: a small file that is written after each profile. It has two places in
- * turn, so that a write that was not completed leaves the earlier position. */
+/* The position up to which a spool was read: a small file that is written after each profile.
+ * Writes alternate between two places, so that an incomplete write leaves the earlier position. */
 #ifndef SPOOL_POSITION_H
 #define SPOOL_POSITION_H
 
 #include <stdint.h>
 
-/* All before this offset of this segment was read; {0}: nothing. */
+/* Everything before this offset of this segment was read; {0}: nothing. */
 struct spool_position {
 	uint64_t turn; /* of spool_position_write() */
 	uint64_t segment, offset;

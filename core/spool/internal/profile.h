@@ -17,8 +17,8 @@ struct spool_profile;
 
 /* Appends the profile's bytes. 0 or -ENOMEM. */
 int spool_profile_encode(const struct fusee_profile *, struct buf *);
-/* Takes over the bytes, which malloc() returned. 0; -EBADMSG: they are no profile whose indices
- * all lead to elements; -ENOMEM. */
+/* Takes over the bytes, which malloc() returned. 0; -EBADMSG: not a profile, or an index in it
+ * leads nowhere; -ENOMEM. */
 int spool_profile_decode(void *bytes, size_t len, struct spool_profile **ret);
 const struct fusee_profile *spool_profile_get(const struct spool_profile *);
 void spool_profile_free(struct spool_profile *); /* NULL is fine */
