@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fusee completion: completion in bash, zsh and fish, from the tables of options. What does not
- * depend on them is in core/completion/. */
+/* fusee completion: completion in bash, zsh and fish, from the tables of options. The files *.in of
+ * core/completion have what does not depend on the tables. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "record/found.h"
 #include "console/plugin_list.h"
 
-#define WAIT_NS 2000000000u /* at most, for discovery plugins: a user waits for the names */
+#define WAIT_NS 2000000000u /* a user waits for names from discovery plugins */
 
 #define EMBED(sym, file)                                                                       \
 	__asm__(".pushsection .rodata\n" #sym ":\n.incbin \"core/completion/" file "\"\n" #sym \
@@ -24,8 +24,8 @@ EMBED(completion_bash, "bash.in");
 EMBED(completion_zsh, "zsh.in");
 EMBED(completion_fish, "fish.in");
 
-/* What completes a value: as a word of bash.in, an action of zsh's _arguments, and what fish's
- * `complete` takes. */
+/* How a value is completed: a word of bash.in, an action of zsh's _arguments, arguments of fish's
+ * `complete`. */
 static const struct value {
 	const char *name, *bash, *zsh, *fish;
 } values[] = {
@@ -112,8 +112,8 @@ static void bash_command(const struct generator *g, const struct cli_command *c)
 
 /* ---- zsh ---- */
 
-/* The first line of a help text, without what ' or a specification of _arguments would take for its
- * own. */
+/* Appends the first line of a help text, without characters that end a '..' or have a meaning in a
+ * specification of _arguments. */
 static void put_help(const char *help, bool zsh, struct buf *b)
 {
 	for (; *help && *help != '\n'; help++) {

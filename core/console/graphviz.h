@@ -5,8 +5,8 @@
 
 #include "base/buf.h"
 
-/* The format that the ending of `path` names, as -T of dot has it: "svg", "png", "pdf"; "dot" for
- * .dot and "-". NULL: another ending. */
+/* The format for the suffix of `path`, as for -T of dot: "svg", "png", "pdf"; "dot" for .dot and
+ * "-". NULL: another suffix. */
 const char *graphviz_format(const char *path);
 /* Replaces the text in `graph`, Graphviz's language, by the picture in that format. 0, or -errno as
  * tool_run(). */

@@ -70,7 +70,7 @@ static void drop_columns(const struct grid *g, uint32_t *widths, uint32_t width)
 			    (drop == GRID_COLUMNS || c->optional < g->columns[drop].optional))
 				drop = i;
 		}
-		/* The last column may be truncated, to 24 at least. */
+		/* The last column may be truncated, to at least 24 columns. */
 		if (!g->columns[last].right && widths[last] > 24)
 			sum -= widths[last] - 24;
 		if (!width || sum <= width + GAP || drop == GRID_COLUMNS)

@@ -17,7 +17,7 @@
 
 /* ---- --help ---- */
 
-/* "  -o, --output FILE" */
+/* Writes " -o, --output FILE". */
 static int put_names(const struct cli_option *o, char *text, size_t size)
 {
 	char letter[8] = "    ";
@@ -171,7 +171,7 @@ static int set(const struct cli_command *c, const struct cli_option *o, void *ar
 
 /* ---- parsing ---- */
 
-/* The table as getopt_long() takes it. */
+/* Converts the table for getopt_long(). */
 static void fill(const struct cli_command *c, struct option *longs, char *shorts)
 {
 	size_t n = 0;

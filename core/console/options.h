@@ -12,7 +12,7 @@
 
 enum cli_option_kind {
 	CLI_CALL,     /* set() is called */
-	CLI_MEMBER,   /* set() is called with the member in place of the command's struct */
+	CLI_MEMBER,   /* set() is called with the member instead of the command's struct */
 	CLI_TRUE,     /* bool member: true */
 	CLI_FALSE,    /* bool member: false */
 	CLI_NUMBER,   /* int or enum member: `number` */
@@ -33,10 +33,10 @@ struct cli_option {
 	enum cli_option_kind kind;
 	size_t offset; /* of the member in the command's struct */
 	int number;
-	/* value NULL where the option takes none. 0, or an exit code after one error was logged. */
+	/* value: NULL if the option takes none. 0, or an exit code after one error was logged. */
 	int (*set)(void *arg, const char *value);
 	const char *words;    /* all values, separated by blanks; NULL: there are too many */
-	const char *old_name; /* which it had before; accepted, but shown nowhere. NULL: none */
+	const char *old_name; /* an earlier name, which is accepted but not shown; NULL: none */
 };
 
 struct cli_command {
@@ -47,20 +47,20 @@ struct cli_command {
 	size_t n;
 	const char *footer;  /* of --help, behind the options; NULL: none */
 	const char *operand; /* as `value` of an option, or COMMAND, PLUGIN; NULL: see `words` */
-	const char *words;   /* all values of the first operand; NULL: it is none of a few words */
+	const char *words;   /* all values of the first operand; NULL: not a fixed list */
 	bool operands_end;   /* the first operand ends the options, as for "-- COMMAND" */
 };
 
 #define CLI_OPTIONS(table) .options = (table), .n = sizeof(table) / sizeof((table)[0])
 
-/* At most so many options in a table. */
+/* The maximum number of options in a table. */
 #define CLI_MAX_OPTIONS 32
 
 /* Sets the members of *arg. 0, and *first is the index of the first operand; -1: help was printed;
  * EX_USAGE or what set() returned: one error was logged. */
 int cli_parse(const struct cli_command *, void *arg, int argc, char **argv, int *first);
 void cli_print_help(const struct cli_command *);
-/* Logs what is wrong with the command line and says how to list the options. EX_USAGE. */
+/* Logs the error in the command line, and how to list the options. EX_USAGE. */
 int cli_bad_usage(const struct cli_command *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 #endif

@@ -40,7 +40,7 @@ int outfile_descriptor(const char *path)
 	return -1;
 }
 
-/* The folder of a path, as the caller's to free. NULL: no memory. */
+/* The folder of a path, which the caller frees. NULL: no memory. */
 static char *folder_of(const char *path)
 {
 	char *copy = strdup(path), *dir = copy ? strdup(dirname(copy)) : NULL;
@@ -49,7 +49,7 @@ static char *folder_of(const char *path)
 	return dir;
 }
 
-/* What helps after an error; "": nothing is known. The caller frees it. */
+/* Advice after an error, or "". The caller frees it. */
 static char *advice(const char *path, int err)
 {
 	char *dir = folder_of(path), *text = NULL;
@@ -137,7 +137,7 @@ static int try_replace(const char *path)
 
 	if (!r) {
 		r = -posix_fallocate(fd, 0, LEAST_ROOM);
-		if (r == -EOPNOTSUPP || r == -EINVAL) /* this file system can't say */
+		if (r == -EOPNOTSUPP || r == -EINVAL) /* this file system cannot tell */
 			r = 0;
 		close(fd);
 		unlink(temp);
@@ -184,7 +184,7 @@ static int write_and_close(const struct buf *b, int fd)
 	return r;
 }
 
-/* The file that is there becomes PATH.old, and *temp becomes PATH. */
+/* Renames an existing file to PATH.old, and *temp to PATH. */
 static int swap(const char *temp, const char *path)
 {
 	char *old = old_name(path);
@@ -218,7 +218,7 @@ static int replace(const struct buf *b, const char *path)
 	return r;
 }
 
-/* A recording has blocked these signals, so a wait must look for them. */
+/* A recording blocks these signals, so a wait must poll for them. */
 static bool interrupted(void)
 {
 	const struct timespec wait = {0, WAIT_NS};
@@ -231,7 +231,7 @@ static bool interrupted(void)
 	return sigtimedwait(&set, NULL, &wait) > 0;
 }
 
-/* Devices and pipes. */
+/* Writes to a device or a pipe. */
 static int write_in_place(const struct buf *b, const char *path)
 {
 	bool waits = false;

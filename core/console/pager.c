@@ -19,7 +19,8 @@ static int lines(const struct buf *b)
 	return n;
 }
 
-/* pager is a command line of the shell. -ENOENT: the shell found no such program and said so. */
+/* pager is a command line of the shell. -ENOENT: the shell found no such program and printed an
+ * error. */
 static int through(const char *pager, const struct buf *b)
 {
 	int p[2], r, status = 0;
@@ -52,7 +53,7 @@ static int through(const char *pager, const struct buf *b)
 	return r;
 }
 
-/* As git chooses: an empty $PAGER and cat mean no pager (NULL). */
+/* Chooses as git does: an empty $PAGER or "cat" means no pager (NULL). */
 static const char *chosen(void)
 {
 	const char *pager = getenv("PAGER");

@@ -35,7 +35,7 @@ static int run(char *const *argv, int in, int out)
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EIO;
 }
 
-/* Files in memory and not pipes: neither side can wait for the other. */
+/* Uses files in memory instead of pipes, so that neither side can block the other. */
 int tool_run(char *const *argv, const struct buf *in, struct buf *out)
 {
 	int from = memfd_create("in", MFD_CLOEXEC), to = memfd_create("out", MFD_CLOEXEC);

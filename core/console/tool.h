@@ -7,6 +7,6 @@
 
 /* Runs argv[0] with `in` (NULL: nothing) as its standard input and appends its standard output to
  * `out`, at most 64 MiB. Waits for its end. 0; -ENOENT: PATH has no such program; -EIO: it failed,
- * and its own message is on stderr; or -errno. */
+ * with its own message on stderr; or -errno. */
 int tool_run(char *const *argv, const struct buf *in, struct buf *out);
 #endif

@@ -50,7 +50,7 @@ static uint64_t sum_of(struct json_object *o, const char *key)
 
 static void add_time(struct buf *b, double seconds)
 {
-	/* a number beyond 2^53 is no time: anything may have answered */
+	/* the answer may come from any program: a number beyond 2^53 is not a time */
 	uint64_t s = seconds > 0 ? (uint64_t)(seconds < 0x1p53 ? seconds : 0x1p53) : 0;
 
 	if (s >= 86400)
@@ -83,7 +83,7 @@ static void add_config(const struct ctl *c, struct json_object *o, struct buf *o
 	buf_fini(&b);
 }
 
-/* "reason n, reason n" of one stage. */
+/* Appends "reason n, reason n" of one stage. */
 static void add_losses(const struct ctl *c, struct json_object *o, const char *stage,
 		       struct buf *out)
 {
@@ -139,7 +139,7 @@ static void add_cost(const struct ctl *c, struct json_object *o, struct buf *out
 	buf_fini(&b);
 }
 
-/* Nothing without a budget. */
+/* Appends nothing without a budget. */
 static void add_budget(const struct ctl *c, struct json_object *o, struct buf *out)
 {
 	struct json_object *budget = json_object_object_get(o, "budget");
@@ -158,7 +158,7 @@ static void add_budget(const struct ctl *c, struct json_object *o, struct buf *o
 	buf_fini(&b);
 }
 
-/* Why profiles wait for a person. */
+/* Why profiles wait until a person corrects something. */
 static void add_denied(struct buf *b, struct json_object *sink)
 {
 	buf_str(b, ". Denied for ");
@@ -316,7 +316,7 @@ static void print_targets(const struct ctl *c, struct json_object *o, struct buf
 static const struct command {
 	const char *name;
 	void (*print)(const struct ctl *, struct json_object *, struct buf *out);
-	const char *said; /* in place of print */
+	const char *said; /* printed instead of the answer */
 } commands[] = {
 	{"status", print_status, NULL},
 	{"targets", print_targets, NULL},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `fusee ctl`: asks a running agent. */
+/* `fusee ctl`: sends commands to a running agent. */
 #ifndef CTL_CTL_H
 #define CTL_CTL_H
 

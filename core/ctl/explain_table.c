@@ -44,7 +44,7 @@ static void put_labels(struct json_object *list, uint32_t width, struct buf *out
 	grid_fini(&g);
 }
 
-/* A row for each rule that does something; one for a sink whose rules do nothing. */
+/* A row for each rule that has an effect, or a single row if no rule of the sink has. */
 static void put_sink(struct grid *g, struct json_object *sink)
 {
 	struct json_object *rules = json_object_object_get(sink, "rules");

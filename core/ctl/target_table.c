@@ -8,7 +8,7 @@
 #include "console/grid.h"
 #include "ctl/answer.h"
 
-/* The place of a label: names that people use come first, long labels last. */
+/* The rank of a label: names that people know come first, long labels last. */
 static int rank(const char *label)
 {
 	static const char *const first[] = {"service_name", "namespace", "pod",

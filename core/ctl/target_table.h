@@ -7,8 +7,9 @@
 
 #include "base/buf.h"
 
-/* Appends the table, those with most processes first: at most `rows` rows (0: all). `list`: the
- * array of targets, as the agent's control socket sends it; it is sorted. width: as grid_print().
+/* Appends the table, with at most `rows` rows (0: all); targets with most processes first. `list`:
+ * the array of targets, as the agent's control socket sends it; it is sorted. width: as
+ * grid_print().
  */
 void target_table(struct json_object *list, uint32_t width, size_t rows, struct buf *out);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fusee doctor: what works on this machine, what is missing without the rest, and how to get it. */
+/* fusee doctor: what works on this machine, what is lost without the rest, and how to enable it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ enum { MAX_CHECKS = 24 };
 struct check {
 	const char *name;
 	bool works;
-	char *costs; /* what is missing without it, or a remark if it works; NULL: nothing. Owned */
+	char *costs; /* what is lost without it, or a remark if it works; NULL: nothing. Owned */
 	char *get;   /* how to get it; NULL: impossible or not needed. Owned */
 };
 
@@ -190,7 +190,7 @@ static void check_files(struct report *r)
 		add(r, "debug symbols", true, "some, in /usr/lib/debug", NULL);
 }
 
-/* The BPF sampler itself, loaded and unloaded again. 0 or -errno, then with the reason. */
+/* Loads and unloads the BPF sampler itself. 0, or -errno with the reason. */
 static int try_bpf_sampler(char **why)
 {
 	struct bpf_sampler_options o = {.table_bytes = 1u << 20, .chunks = 1};
@@ -308,7 +308,7 @@ static uint64_t directory_bytes(const char *path)
 	return sum;
 }
 
-/* Can the directory be written, or be created by the first recording? */
+/* Whether the directory is writable, or the first recording can create it. */
 static bool can_keep(const char *path)
 {
 	char parent[PATH_MAX];

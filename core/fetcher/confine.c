@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the fetcher may do: talk to servers, and write below one folder. A server that has taken it
- * over can do no more, not even with root's files. */
+/* Confines the fetcher to the network and to writes below one folder, so that a server that has
+ * taken it over can do no more, not even with root's files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -16,7 +16,7 @@
 #include "sandbox/confine.h"
 #include "fetcher/internal/protocol.h"
 
-/* Of kernels that are newer than the headers of the build. */
+/* For headers that are older than the kernel. */
 #ifndef __NR_process_madvise
 #define __NR_process_madvise 440
 #endif
@@ -34,7 +34,7 @@ enum {
 	FS_TRUNCATE = 16384,
 };
 
-/* What libraries, the resolver and TLS read; none of it is secret. */
+/* Allows reads of what libraries, the resolver and TLS need, which is not secret. */
 static void allow_system(int rules)
 {
 	static const char *const folders[] = {"/usr",
@@ -82,10 +82,10 @@ static int restrict_files(const char *folder)
 
 /* ---- system calls ---- */
 
-/* Those that reach other processes, programs or the machine, and those that change files which
- * Landlock does not mediate, or not in its first versions. Libraries of the resolver and of TLS use
- * many calls, which differ by version, so the filter lists what is refused; calls that are newer
- * than LAST_CALL are not there for the process. */
+/* Calls that reach other processes, programs or the machine, and changes of files that Landlock
+ * does not mediate, or not in its first versions. Libraries of the resolver and of TLS use many
+ * calls, which differ by version, so the filter lists the refused calls; calls newer than LAST_CALL
+ * fail with ENOSYS. */
 static const uint32_t refused[] = {
 	__NR_ptrace,
 	__NR_process_vm_readv,
@@ -118,7 +118,7 @@ static const uint32_t refused[] = {
 	__NR_io_uring_setup,
 	__NR_io_uring_enter,
 	__NR_io_uring_register,
-	/* memory and messages of others of the user */
+	/* memory and messages of the user's other processes */
 	__NR_shmget,
 	__NR_shmat,
 	__NR_shmctl,
@@ -172,7 +172,8 @@ static const uint32_t refused[] = {
 	__NR_mknodat,
 	__NR_symlinkat,
 	__NR_linkat,
-	/* Landlock knows nothing of modes, owners, times and attributes, and not always of sizes */
+	/* Landlock does not mediate modes, owners, times and attributes, and sizes only in newer
+	 * versions */
 	__NR_truncate,
 	__NR_utimensat,
 	__NR_fchmod,
@@ -204,12 +205,12 @@ static const uint32_t refused[] = {
 #endif
 };
 
-/* mseal; behind it are setxattrat, removexattrat, open_tree_attr, file_setattr .. */
+/* mseal; setxattrat, removexattrat, open_tree_attr, file_setattr .. follow */
 #define LAST_CALL 462u
-#define CLONE3 435u  /* glibc goes on with clone() */
-#define OPENAT2 437u /* its flags are in memory, which a filter does not see */
+#define CLONE3 435u  /* glibc falls back to clone() */
+#define OPENAT2 437u /* its flags are in memory, which a filter cannot read */
 #define CLONE_THREAD_BIT 0x10000u
-#define X32_BIT 0x40000000u /* of other numbers under the same architecture */
+#define X32_BIT 0x40000000u /* x32 calls: other numbers under the same architecture */
 
 #define REFUSE                                                   \
 	{                                                        \
@@ -233,18 +234,19 @@ static const uint32_t refused[] = {
 		BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS \
 	}
 
-/* Landlock before its third version lets O_TRUNC empty a file that is opened for reading, or, with
- * the access mode 3, for neither reading nor writing. */
+/* Landlock before its third version allows O_TRUNC on a file that is opened for reading, or with
+ * access mode 3, which is neither for reading nor for writing. */
 #define OPENS(call, flags)                                                                  \
 	IF_EQUAL(call, 0, 6), LOAD(flags), {BPF_ALU | BPF_AND | BPF_K, 0, 0, O_TRUNC | 3u}, \
 		IF_EQUAL(O_TRUNC, 2, 0), IF_EQUAL(O_TRUNC | 3u, 1, 0), ALLOW, REFUSE
 
-/* ioctl(): those of sockets; others change attributes of files that are open for reading. */
-#define SOCKETS_FIRST 0x8903u /* the two before it send signals */
+/* Allowed ioctl() requests are those of sockets: others change attributes of files that are open
+ * for reading. */
+#define SOCKETS_FIRST 0x8903u /* the two requests before it make the kernel send signals */
 #define SOCKETS_LAST 0x89ffu
 
-/* Which calls, before the list: no process of its own, which would outlive it, and no socket of
- * this machine's, whose server may do what uid 0 requests. */
+/* Checks before the list: no new processes, which could outlive the fetcher, and no local sockets,
+ * whose server may obey a client of uid 0. */
 static const struct sock_filter before[] = {
 	LOAD(arch),
 	IF_EQUAL(CONFINE_ARCH, 1, 0),
@@ -281,7 +283,7 @@ static const struct sock_filter before[] = {
 	{BPF_JMP | BPF_JGT | BPF_K, 1, 0, SOCKETS_LAST},
 	ALLOW,
 	REFUSE,
-	IF_EQUAL(__NR_fcntl, 0, 7), /* signals to others, leases that make others wait */
+	IF_EQUAL(__NR_fcntl, 0, 7), /* would signal other processes, or make them wait by leases */
 	LOAD(args[1]),
 	IF_EQUAL(F_SETOWN, 4, 0),
 	IF_EQUAL(F_SETOWN_EX, 3, 0),
@@ -316,11 +318,11 @@ int fetcher_confine(const struct fetcher_request_message *q)
 	if (err)
 		return err;
 	umask(077);
-	signal(SIGXFSZ, SIG_IGN); /* a limit of file size is an error of write() */
+	signal(SIGXFSZ, SIG_IGN); /* makes write() fail at the limit of file size */
 	err = confine_limits(q->max_bytes, 256u << 20);
 	if (!err)
 		err = restrict_files(q->folder);
-	if (err == -ENOSYS && geteuid()) /* a user's process can do what the user can */
+	if (err == -ENOSYS && geteuid()) /* then the user's own rights are the limit */
 		err = 0;
 	return err ? err : filter_calls();
 }

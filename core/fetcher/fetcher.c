@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The agent's side of fetching: what was requested, the processes, their time limits. */
+/* The agent's side of fetching: the requested files, the processes and their time limits. */
 #include "fetcher/fetcher.h"
 
 #include <errno.h>
@@ -26,9 +26,9 @@
 #define S 1000000000ull
 #define PROCESSES 4u
 #define MOST_FILES 4096u
-#define AGAIN_S 3600u    /* until a file that a server did not send is requested again */
-#define GRACE_NS (2 * S) /* the process ends by itself first, and says why */
-#define FD "3"           /* of the process: its end of the socket */
+#define AGAIN_S 3600u    /* after which a file that no server sent is requested again */
+#define GRACE_NS (2 * S) /* lets the process end by itself first, with a reason */
+#define FD "3"           /* the process's end of the socket */
 
 struct requested {
 	uint8_t id[FETCHER_ID_MAX];
@@ -37,10 +37,10 @@ struct requested {
 	bool sent;
 	char *name, *text; /* text: NULL: none */
 	uint64_t bytes;
-	uint64_t again; /* CLOCK_MONOTONIC ns, of a file that was not got */
+	uint64_t again; /* CLOCK_MONOTONIC ns: when to request a missing file again */
 };
 
-/* Why no file is requested for a while. */
+/* A time in which no file is requested, and why. */
 struct pause {
 	uint64_t until; /* CLOCK_MONOTONIC ns */
 	int err;
@@ -66,7 +66,7 @@ struct fetcher {
 	size_t room;       /* of files */
 	uint32_t failures; /* in a row */
 	struct pause pause;
-	bool obstacle; /* the machine's, of pause.text, which fetcher_obstacle() has not returned */
+	bool obstacle; /* fetcher_obstacle() must return pause.text */
 	struct process processes[PROCESSES];
 };
 
@@ -103,7 +103,7 @@ int fetcher_set_servers(struct fetcher *f, const char *servers, uint32_t file_ms
 	for (char *p = copy; *p; p++)
 		if (*p == ',')
 			*p = ' ';
-	if (strcmp(copy, f->servers)) /* other servers may have what those did not have */
+	if (strcmp(copy, f->servers)) /* other servers may have files that those lacked */
 		for (uint32_t i = 0; i < f->n; i++)
 			f->files[i].again = 0;
 	free(f->servers);
@@ -122,7 +122,7 @@ bool fetcher_is_on(const struct fetcher *f)
 	return f && *f->servers;
 }
 
-/* ---- what became of a file ---- */
+/* ---- results ---- */
 
 static void count(const char *result)
 {
@@ -132,7 +132,7 @@ static void count(const char *result)
 		   METRIC_LABELS("result", result), 1);
 }
 
-/* It is this machine that lacks something, not a server. */
+/* Whether this machine, not a server, is the cause of the error. */
 static bool is_local(int err)
 {
 	return err == -ENOPKG || err == -ENOSYS;
@@ -165,7 +165,7 @@ static void settle(struct fetcher *f, struct requested *w, int err, const char *
 	log_debug("debuginfod: %s: %s", w->name, err ? text : "fetched");
 }
 
-/* later: of files that are requested meanwhile. */
+/* later: the reason for files that are requested during the pause. */
 static void begin_pause(struct fetcher *f, int err, const char *text, const char *later)
 {
 	f->pause.until = clock_now() + FETCHER_PAUSE_S * S;
@@ -176,8 +176,8 @@ static void begin_pause(struct fetcher *f, int err, const char *text, const char
 			settle(f, &f->files[i], err, text);
 }
 
-/* A server that cannot be reached, or does not answer in time, gets no request for a while; nor
- * does any as long as this machine lacks what it takes. */
+/* Pauses requests after repeated failures to reach a server in time, or if this machine lacks what
+ * fetching needs. */
 static void count_failure(struct fetcher *f, int err, const char *text)
 {
 	if (is_local(err)) {
@@ -212,7 +212,7 @@ static int send_request(const struct fetcher *f, int sock, const struct requeste
 	return send(sock, &q, sizeof(q), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(q) ? 0 : -errno;
 }
 
-/* Its place is free when the kernel has let it end: reap(). */
+/* Its slot becomes free when the process has ended: reap(). */
 static void end(struct fetcher *f, struct process *p)
 {
 	if (!p->pid || p->killed)
@@ -357,7 +357,7 @@ static struct requested *find(const struct fetcher *f, const uint8_t *id, uint32
 	return NULL;
 }
 
-/* For another file: at the end, or, when there are many, that of a file that is settled. */
+/* A place for another file: at the end, or, if there are many, that of a settled file. */
 static struct requested *place(struct fetcher *f)
 {
 	struct requested *w;
@@ -385,7 +385,7 @@ static struct requested *add(struct fetcher *f, const uint8_t *id, uint32_t len,
 	return w;
 }
 
-/* "": it is too long. */
+/* Writes the path of a file in the folder; "": it is too long. */
 static void path_of(const struct fetcher *f, const uint8_t *id, uint32_t len, char path[PATH_MAX])
 {
 	char hex[2 * FETCHER_ID_MAX + 1];
@@ -428,7 +428,7 @@ int fetcher_open(struct fetcher *f, const uint8_t *id, uint32_t len, const char 
 		w = add(f, id, len, name);
 	if (w && w->state == FETCHER_OFF) {
 		w->state = FETCHER_HERE;
-		w->again = clock_now() + AGAIN_S * S; /* it may be removed */
+		w->again = clock_now() + AGAIN_S * S; /* the file in the folder may be removed */
 	}
 	return fd;
 }
@@ -494,7 +494,7 @@ void fetcher_each(const struct fetcher *f, void (*each)(void *arg, const struct 
 		const struct fetcher_file file = {w->name, w->state,
 						  w->text ? w->text : "no memory", w->bytes};
 
-		if (w->name) /* there was memory for it */
+		if (w->name) /* there was memory for the name */
 			each(arg, &file);
 	}
 }
@@ -532,7 +532,7 @@ void fetcher_free(struct fetcher *f)
 	for (uint32_t i = 0; i < PROCESSES; i++) {
 		end(f, &f->processes[i]);
 		reap(&f->processes[i]);
-		if (f->processes[i].pid) /* init reaps it */
+		if (f->processes[i].pid) /* killed; init reaps it */
 			close(f->processes[i].pidfd);
 	}
 	for (uint32_t i = 0; i < f->n; i++) {

@@ -13,7 +13,7 @@
 
 #include "fetcher/internal/protocol.h"
 
-#define PART "debuginfo." /* of a transfer: six random characters follow */
+#define PART "debuginfo." /* begins the name of a transfer's file; six random characters follow */
 #define PART_S 7200       /* no transfer takes so long */
 #define MOST_FOLDERS 4096u
 
@@ -37,7 +37,7 @@ static bool is_id(const char *name)
 	return n >= 4 && n <= 2 * FETCHER_ID_MAX && strspn(name, "0123456789abcdef") == n;
 }
 
-/* Removes what remains of the transfer of a process that was killed. */
+/* Removes files of the transfers of processes that were killed. */
 static void remove_parts(int folder, time_t now)
 {
 	int fd = dup(folder);
@@ -56,7 +56,7 @@ static void remove_parts(int folder, time_t now)
 		closedir(d);
 }
 
-/* true: a file is there. */
+/* true: it has a debug file. */
 static bool look_into(int root, const char *id, struct kept *k)
 {
 	int folder = openat(root, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -66,12 +66,12 @@ static bool look_into(int root, const char *id, struct kept *k)
 
 	if (folder < 0)
 		return false;
-	/* before parts are removed: a transfer that begins now has a folder and no file yet */
+	/* read before parts are removed: a transfer that begins now has a folder but no file yet */
 	is_old = !fstat(folder, &st) && now - st.st_mtime > PART_S;
 	remove_parts(folder, now);
 	there = !fstatat(folder, "debuginfo", &st, AT_SYMLINK_NOFOLLOW);
 	close(folder);
-	if (!there && is_old) /* if it is empty */
+	if (!there && is_old) /* fails if it is not empty */
 		unlinkat(root, id, AT_REMOVEDIR);
 	if (!there)
 		return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The fetcher process: one file by libdebuginfod, judged before it is believed. */
+/* The fetcher process: fetches one file by libdebuginfod and checks it before it is kept. */
 #include <elf.h>
 #include <elfutils/debuginfod.h>
 #include <errno.h>
@@ -21,15 +21,17 @@
 /* A server that sends less than 100 KiB in this time has failed (debuginfod-find(1)). */
 #define IDLE_S 30u
 
-/* It is linked with a dozen libraries, which no other process of fusee needs. */
+/* libdebuginfod, loaded at run time: it links a dozen libraries that no other process of fusee
+ * needs. */
 struct library {
 	__typeof__(debuginfod_begin) *begin;
 	__typeof__(debuginfod_find_debuginfo) *find;
 };
 
-/* ---- judging ---- */
+/* ---- checks ---- */
 
-/* A transfer without a length may have ended early: the end of an ELF file are its sections. */
+/* A transfer without a length may have ended early: checks that the file has all bytes of its
+ * sections. */
 static bool is_complete(const struct elf *e)
 {
 	struct fusee_str headers[3];
@@ -84,7 +86,7 @@ static void set_number(const char *variable, uint64_t n)
 	setenv(variable, text, 1);
 }
 
-/* The library's options are variables. */
+/* The library takes its options from environment variables. */
 static void set_options(const struct fetcher_request_message *q, uint64_t most)
 {
 	setenv("DEBUGINFOD_URLS", q->servers, 1);
@@ -94,8 +96,8 @@ static void set_options(const struct fetcher_request_message *q, uint64_t most)
 	set_number("DEBUGINFOD_MAXSIZE", most);
 }
 
-/* Also of what is no file: the library remembers with an empty file that servers did not have it,
- * which the agent does. */
+/* Also removes the empty file by which the library remembers that servers lack the file: the agent
+ * remembers it. */
 static void remove_file(const struct fetcher_request_message *q)
 {
 	char path[PATH_MAX + 160], id[2 * FETCHER_ID_MAX + 1];
@@ -107,7 +109,7 @@ static void remove_file(const struct fetcher_request_message *q)
 	rmdir(path);
 }
 
-/* The library's errors are curl's, as numbers of errno. */
+/* The library returns curl's errors as errno values. */
 static int meaning(int err)
 {
 	switch (err) {
@@ -115,7 +117,7 @@ static int meaning(int err)
 	case -ENOSPC:
 	case -EFBIG:
 	case -ENOMEM:
-	case -EIO: /* of writing the file */
+	case -EIO: /* from writing the file */
 		return err;
 	case -ETIME:
 	case -ETIMEDOUT:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which servers may be named. */
+/* Checks the list of servers. */
 #include <stdbool.h>
 #include <string.h>
 

@@ -24,7 +24,7 @@ enum { CLIENTS = 16, LINE_BYTES = 4096, ANSWER_BYTES = 32 << 20 };
 
 enum state {
 	LAST = 1,    /* the client is dropped after its next answer */
-	PARTIAL = 2, /* a part of a line was received: the rest has a deadline */
+	PARTIAL = 2, /* a part of a line was received; a deadline is set for the rest */
 };
 
 struct control {
@@ -32,7 +32,7 @@ struct control {
 	const struct control_command *commands;
 	void *arg; /* of the commands */
 	char *path;
-	bool made_folder; /* of the socket, by us */
+	bool made_folder; /* make_folder() created the socket's folder */
 };
 
 /* client->user while a request runs; a client has one request at a time. */
@@ -65,7 +65,7 @@ static bool object(const char *p, size_t len, char ret[LINE_BYTES])
 	cmd = is ? json_object_object_get(o, "cmd") : NULL;
 	is = json_object_is_type(cmd, json_type_string) && json_object_get_string_len(cmd) &&
 	     strlen(json_object_get_string(cmd)) == (size_t)json_object_get_string_len(cmd);
-	if (is) /* no escape is shorter than what it stands for */
+	if (is) /* an escape is never shorter than its text */
 		strcpy(ret, json_object_get_string(cmd));
 	json_object_put(o);
 	json_tokener_free(tok);
@@ -107,7 +107,7 @@ static void add_answer(struct buf *b, const char *json, const char *error)
 		buf_printf(b, "%s%s", *json ? ", " : "", json);
 	json_end(&j);
 	for (size_t i = from; i < b->len; i++)
-		if (b->p[i] == '\n') /* between members: in strings they are escaped */
+		if (b->p[i] == '\n') /* between members: strings have it escaped */
 			b->p[i] = ' ';
 	buf_str(b, "\n");
 }
@@ -211,7 +211,7 @@ static bool take_line(struct client *c, char text[LINE_BYTES], const char **wron
 	return true;
 }
 
-/* No line is complete. */
+/* Waits for the rest of a line, or drops the client. */
 static void wait_for_more(struct client *c)
 {
 	bool partial = c->in.len;
@@ -225,7 +225,7 @@ static void wait_for_more(struct client *c)
 		client_set_reading(c, true);
 		if (!partial)
 			client_set_deadline(c, clock_now() + 60 * SECOND);
-		else if (c->state != PARTIAL) /* 5 s from its first byte on */
+		else if (c->state != PARTIAL) /* the line has 5 s from its first byte on */
 			client_set_deadline(c, clock_now() + 5 * SECOND);
 		c->state = partial ? PARTIAL : 0;
 	}
@@ -311,7 +311,7 @@ static char *folder_of(const char *path)
 	return strndup(path, slash ? (size_t)(slash - path) : 0);
 }
 
-/* Makes the socket's directory if only that is missing. Refuses a directory that
+/* Creates the socket's directory if only its last component is missing. Refuses a directory that
  * belongs to another user or is writable by others: they could replace the socket. */
 static int make_folder(const char *path, bool *made)
 {
@@ -337,7 +337,7 @@ out:
 	return err;
 }
 
-/* What make_folder() made, unless something else is in it. */
+/* Removes the folder that make_folder() created, unless it contains something else. */
 static void remove_folder(const char *path)
 {
 	char *folder = folder_of(path);

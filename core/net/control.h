@@ -24,13 +24,14 @@ struct control_command {
 	void (*run)(void *arg, const char *word, struct control_reply *);
 };
 
-/* commands: ends with {0}; borrowed until control_free(). `help` answers with their names. Makes
- * the socket's directory (0755) if only that is missing, and replaces a socket that no process
- * listens at. 0 or -errno: -EPERM: the directory belongs to another user or is writable by others;
- * -EADDRINUSE: an agent listens there; -EEXIST: the path is no socket. */
+/* commands: ends with {0}; borrowed until control_free(). `help` answers with their names. Creates
+ * the socket's directory (0755) if only its last component is missing, and replaces a socket that
+ * no process listens at. 0 or -errno: -EPERM: the directory belongs to another user or is writable
+ * by others; -EADDRINUSE: an agent listens there; -EEXIST: the path is no socket. */
 int control_new(struct control **ret, struct loop *, const char *path,
 		const struct control_command *commands, void *arg);
-/* Unlinks the socket. Replies that are not answered must still be. NULL is fine. */
+/* Unlinks the socket. Replies that are not answered yet must still be answered, which frees them.
+ * NULL is fine. */
 void control_free(struct control *);
 /* Answers, and frees the reply; also if the client has disconnected. json: members of an object
  * without braces ('"pid": 1'), or "". error: a sentence, or NULL for success. */

@@ -86,8 +86,8 @@ static int connect_to(int fd, const struct sockaddr_un *at, uint64_t deadline)
 	return 0;
 }
 
-/* Another user may have made the socket in a directory that all can write to: the server must run
- * as root or as the caller. Root may connect to any. */
+/* The server must run as root or as the caller, because another user may have created the socket in
+ * a directory that all can write to. Root may connect to any server. */
 static int check_peer(int fd)
 {
 	struct ucred peer;
@@ -122,7 +122,7 @@ int control_request(const char *path, const char *command, uint64_t timeout_ns, 
 	if (!err)
 		err = receive_line(fd, &answer, deadline);
 	if (!err) {
-		answer.p[answer.len - 1] = '\0'; /* for the newline */
+		answer.p[answer.len - 1] = '\0'; /* replaces the newline */
 		*line = answer.p;
 		answer = (struct buf){0};
 	}

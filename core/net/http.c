@@ -119,7 +119,7 @@ static void begin(struct http *h, struct client *c, const struct http_page *p, c
 	c->user = q;
 	c->state = WAIT;
 	client_set_deadline(c, UINT64_MAX);
-	buf_reset(&c->in); /* the query's bytes are there until the next read */
+	buf_reset(&c->in); /* the bytes of the query remain valid until the next read */
 	client_set_reading(c, true);
 	p->begin(h->o.arg, q, query);
 }
@@ -390,7 +390,7 @@ int http_new(struct http **ret, struct loop *loop, const struct http_options *o,
 	err = local ? listener_unix(listen + 5, 0666, &fd) : listener_tcp(listen, &fd);
 	if (err) {
 		free(h->socket);
-		h->socket = NULL; /* another process listens there: not to be unlinked */
+		h->socket = NULL; /* another process listens at it: must not be unlinked */
 		goto out;
 	}
 	name_address(h, fd, listen);

@@ -2,7 +2,7 @@
 /* A minimal HTTP/1.1 server for /metrics, /healthz and profiles that are pulled: GET and HEAD, one
  * request for each connection. Limits: 32 connections, 8 KiB and 5 s for a request, 10 s and 1 s
  * for each 256 KiB to receive the answer. A further connection takes the place of the oldest whose
- * request is not complete, or else of the oldest: clients that wait keep no other from being
+ * request is not complete, or else of the oldest: so waiting clients do not keep others from being
  * answered. */
 #ifndef NET_HTTP_H
 #define NET_HTTP_H
@@ -52,6 +52,6 @@ void http_free(struct http *); /* with its requests; NULL is fine */
 /* Answers. `released` may be called before this returns. */
 void http_answer(struct http_request *, const struct http_answer *);
 /* released(user) is called once: when the answer was sent, or the client has disconnected or shut
- * down its side of the connection, or was too slow. Nothing may be done with the request then. */
+ * down its side of the connection, or was too slow. The request must not be used after that. */
 void http_request_on_release(struct http_request *, void (*released)(void *user), void *user);
 #endif

@@ -10,7 +10,7 @@
 
 #define MAX_HOST 255u
 
-/* An IPv4 address as IPv4 in IPv6, so that both forms are equal. */
+/* Parses an address; IPv4 becomes IPv4-mapped IPv6, so that both forms are equal. */
 static bool parse_address(const char *text, struct in6_addr *to)
 {
 	struct in_addr four;
@@ -78,8 +78,8 @@ static bool is_good(const char *host, const struct sockaddr *local, const struct
 	return is_below_localhost(host) || is_machine(host);
 }
 
-/* The value of the next Host line in [p, end), without spaces around it; NULL: there is none. Sets
- * *p behind its line. */
+/* The value of the next Host line in [p, end), without spaces around it; NULL: there is none.
+ * Advances *p past its line. */
 static const char *next_host(const char **p, const char *end, size_t *len)
 {
 	const char *line = *p, *eol;

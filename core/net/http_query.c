@@ -43,7 +43,7 @@ int http_query_parse(char *query, struct http_param *params, uint32_t max, uint3
 		char *value = pair, *name = strsep(&value, "=");
 
 		if (!*pair && !value)
-			continue; /* "a=1&&b=2" */
+			continue; /* empty, as in "a=1&&b=2" */
 		if (*n == max)
 			return -E2BIG;
 		if (!value)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct http_param {
-	const char *name, *value; /* decoded, terminated; value "" where there is no '=' */
+	const char *name, *value; /* decoded, terminated; value "" without '=' */
 };
 
 /* Decodes the query in place; the parameters point into it, in its order. *n: their number. 0;

@@ -26,7 +26,7 @@ enum { EVENTS = 64, MAX_SIGNALS = 16 };
 
 struct loop_watch {
 	struct loop *loop;
-	struct loop_watch *next, *prev; /* in loop->watches; next: also in loop->dead */
+	struct loop_watch *next, *prev; /* links of loop->watches; next also links loop->dead */
 	loop_ready *ready;
 	void *arg;
 	int fd;
@@ -234,8 +234,8 @@ static void advance(struct loop_timer *t, uint64_t now)
 	down(t->loop, t->index);
 }
 
-/* Runs at most as many timers as there are now: a callback that adds a due timer each time must not
- * keep the loop here. */
+/* Runs at most as many timers as exist now, because a callback that always adds a due timer would
+ * keep the loop in here. */
 static void fire(struct loop *l)
 {
 	uint64_t now = clock_now();
@@ -352,7 +352,7 @@ int loop_post(struct loop *l, loop_call *call, void *arg)
 	pthread_mutex_lock(&l->lock);
 	*l->posted_last = p;
 	l->posted_last = &p->next;
-	/* Under the lock: as soon as it is released the call may run and free the loop. write()
+	/* Written under the lock: once it is released, the call may run and free the loop. write()
 	 * fails only if the counter is at its maximum; the descriptor is readable then. */
 	if (write(l->event, &n, sizeof(n)) < 0)
 		n = 0;

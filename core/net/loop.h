@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The event loop of the control thread: descriptors, timers, signals, and calls posted by other
- * threads. All but loop_post() is for the loop's thread. Callbacks may add and remove watches and
- * timers, their own too. A callback that takes more than 50 ms is counted:
+ * threads. All functions but loop_post() are for the loop's thread. Callbacks may add and remove
+ * watches and timers, including their own. A callback that takes more than 50 ms is counted:
  * fusee_loop_slow_calls_total{what}.
  */
 #ifndef NET_LOOP_H

@@ -73,7 +73,7 @@ int notify_reloading(void)
 	return notify_send("RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_now() / 1000);
 }
 
-/* The number that the text consists of; 0: it is none. */
+/* Parses a text that is a number; 0: it is not. */
 static uint64_t number(const char *text)
 {
 	uint64_t v;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Notifications for the service manager, as sd_notify(3), without libsystemd: a datagram to
- * $NOTIFY_SOCKET. Nothing happens where that is not set. */
+ * $NOTIFY_SOCKET. Without this variable the functions do nothing. */
 #ifndef NET_NOTIFY_H
 #define NET_NOTIFY_H
 

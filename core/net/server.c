@@ -24,7 +24,7 @@ struct server {
 	void *arg;
 };
 
-/* Also without EPOLLIN the kernel reports a client that has disconnected. */
+/* The kernel reports a client that has disconnected even without EPOLLIN. */
 static void update_events(struct client *c)
 {
 	bool room = c->reading && !c->eof && c->in.len < c->server->max_in;
@@ -88,7 +88,7 @@ void client_set_deadline(struct client *c, uint64_t at_ns)
 		c->timer = NULL; /* no memory: the client has no deadline */
 }
 
-/* Sends what the socket takes. false: the client was dropped, or may have been. */
+/* Sends as much as the socket accepts. false: the client was dropped, or may have been. */
 static bool send_some(struct client *c)
 {
 	while (c->sent < c->out.len) {

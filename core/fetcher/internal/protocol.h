@@ -15,7 +15,7 @@
 struct fetcher_request_message {
 	uint32_t magic;
 	uint32_t seconds;                 /* for the file */
-	uint64_t max_bytes, folder_bytes; /* of the file; of the folder with it */
+	uint64_t max_bytes, folder_bytes; /* limits of the file, and of the folder with it */
 	uint32_t id_len;
 	uint8_t id[FETCHER_ID_MAX];
 	char folder[PATH_MAX];             /* texts are terminated */
@@ -23,9 +23,9 @@ struct fetcher_request_message {
 };
 
 /*
- * err: 0: it is in the folder; -ENOENT: no server has it; -EBADMSG: it is another file; -EFBIG;
- * -ETIMEDOUT; -ECONNREFUSED: no server can be reached; -ENOSPC; -ENOPKG, -ENOSYS: no file can be
- * fetched on this machine.
+ * err: 0: it is in the folder; -ENOENT: no server has it; -EBADMSG: the server sent another file;
+ * -EFBIG; -ETIMEDOUT; -ECONNREFUSED: no server can be reached; -ENOSPC; -ENOPKG, -ENOSYS: this
+ * machine can fetch no file.
  */
 struct fetcher_reply_message {
 	uint32_t magic;
@@ -34,14 +34,14 @@ struct fetcher_reply_message {
 	char text[200]; /* about the error, terminated */
 };
 
-/* In the fetcher. */
+/* For the fetcher process. */
 
-/* Gives up every right but the network, reading what the resolver and TLS need, and writing below
- * the folder. 0 or -errno; -ENOSYS: of root, on a kernel without Landlock. */
+/* Gives up all rights except the network, reads that the resolver and TLS need, and writes below
+ * the folder. 0 or -errno; -ENOSYS: the user is root and the kernel lacks Landlock. */
 int fetcher_confine(const struct fetcher_request_message *);
-/* Removes what remains of processes that were killed, and files that were not used for long
- * until `folder_bytes` are enough with a file of `max_bytes` in it. Returns the bytes that a file
- * may have: at most max_bytes, and half of what the disk has. */
+/* Removes files of killed processes, and the longest unused files until a file of `max_bytes` fits
+ * into `folder_bytes`. Returns the maximum size of the new file: max_bytes, but at most half of the
+ * free disk space. */
 uint64_t fetcher_tidy(const struct fetcher_request_message *);
 /* Whether an ELF file is complete and has this build ID. 0; -EBADMSG; -errno. */
 int fetcher_judge(int fd, const uint8_t *id, uint32_t len);

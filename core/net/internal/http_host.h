@@ -14,10 +14,10 @@ enum http_host {
 	HTTP_HOST_WRONG,   /* no host at all, or two Host lines */
 };
 
-/* Judges the head of a request, with the empty line at its end. Good are: no Host or an empty one,
- * which no browser sends; localhost and names below it; a loopback address; the address that the
- * client connected to (`local`); this machine's name; and `hosts`, a table of struct fusee_str with
- * terminated texts, of which "*" is any. */
+/* Judges the head of a request, with the empty line at its end. These are good: no Host or an empty
+ * Host, which no browser sends; localhost and names below it; a loopback address; the address that
+ * the client connected to (`local`); this machine's name; and `hosts`, a table of struct fusee_str
+ * with terminated texts, of which "*" is any. */
 enum http_host http_host_check(const char *head, size_t len, const struct sockaddr *local,
 			       const struct fusee_table *hosts);
 #endif

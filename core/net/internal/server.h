@@ -26,12 +26,12 @@ struct client {
 	struct buf out;
 	size_t sent;    /* bytes of out */
 	bool reading;   /* client_set_reading() */
-	bool eof;       /* the client sends no more */
+	bool eof;       /* the client has shut down its sending side */
 	uint32_t state; /* for the callbacks; initially 0 */
 	void *user;     /* for the callbacks; initially NULL */
 };
 
-/* Each may drop the client, as its last action on it. */
+/* Each function may drop the client, as its last action on it. */
 struct server_callbacks {
 	/* A new client; the callback sets a deadline. false: the client is dropped. */
 	bool (*accepted)(void *arg, struct client *);
