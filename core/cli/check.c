@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fusee check: prints the plan of a script and what it would do with the processes that run now, or
- * its errors. Nothing is sampled, and no sink is made. */
+/* fusee check: prints the plan of a script and its decisions for the processes that run now, or its
+ * errors. Samples nothing and creates no sink. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #include "lua/script.h"
 #include "config/settings.h"
 
-#define WAIT_NS 5000000000u /* at most, until the discoveries have found targets */
+#define WAIT_NS 5000000000u /* the longest wait for the discoveries to find targets */
 #define MAX_ROWS 40         /* of the table */
 #define DEFAULT_SCRIPT "/etc/fusee/fusee.lua"
 
@@ -173,7 +173,7 @@ static void put_running(struct buf *b, const struct preview *p)
 	buf_fini(&targets);
 }
 
-/* As a member of the plan's object. */
+/* Appends a member to the plan's object. */
 static void put_running_json(struct buf *b, const struct preview *p)
 {
 	uint32_t profiled, n = preview_processes(p, &profiled);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands: one file each, core/cli/NAME.c, but those that have a room. Exit codes are those of
+/* The commands: each is a file core/cli/NAME.c, or has a room of its own. Exit codes are those of
  * sysexits.h. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
 #include "console/options.h"
 
-/* What record writes and report reads if no file is named. */
+/* The file that record writes and report reads if none is named. */
 #define CLI_DEFAULT_PROFILE "fusee.pb.gz"
 
 int cmd_record(int argc, char **argv);

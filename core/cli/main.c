@@ -60,7 +60,7 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(name, "--help") || !strcmp(name, "help"))
 		return usage(stdout);
-	if (!strcmp(name, "worker")) /* fusee runs it itself */
+	if (!strcmp(name, "worker")) /* started by fusee itself */
 		return cmd_worker(argc - 1, argv + 1);
 	if (!strcmp(name, "opener"))
 		return cmd_opener(argc - 1, argv + 1);

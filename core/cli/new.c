@@ -61,7 +61,7 @@ static const struct template templates[] = {
 };
 #define TEMPLATES (sizeof(templates) / sizeof(templates[0]))
 
-/* A C identifier in lower case: the name is used in symbols and in scripts. */
+/* Whether the name is a C identifier in lower case, for symbols and scripts. */
 static bool is_name(const char *name)
 {
 	size_t n = strlen(name);
@@ -75,11 +75,10 @@ static bool is_name(const char *name)
 	return true;
 }
 
-/* What the templates' marks become. */
+/* The texts that replace the templates' marks. */
 struct marks {
 	const char *kind, *name;
-	char tree[PATH_MAX];  /* that this program was built in, and its sources are; "": installed
-			       */
+	char tree[PATH_MAX];  /* sources of this build; "": installed */
 	char build[PATH_MAX]; /* the folder of this program */
 	const char *plugin_dir;
 };
@@ -95,7 +94,7 @@ static void find_tree(struct marks *m)
 	if (!slash)
 		return;
 	*slash = '\0';
-	/* Plugins are beside a program that is not installed. */
+	/* The plugins of a program that is not installed are in its folder. */
 	snprintf(path, sizeof(path), "%s/plugins", m->build);
 	if (access(path, F_OK))
 		return;

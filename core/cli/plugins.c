@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fusee plugins: the plugins that are found, their paths and options. */
+/* fusee plugins: lists the plugins that were found, their paths and options. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void put_one(struct buf *b, const struct plugin *p, unsigned int columns)
 
 /* ---- JSON ---- */
 
-/* A text that help.c appends to a buffer; null: there is none. */
+/* Writes a text of help.c; null if it is empty. */
 static void put_words(struct json *j, const char *name, struct buf *words)
 {
 	if (words->len)

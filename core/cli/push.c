@@ -95,7 +95,7 @@ static int send_profile(const struct push *o, struct push_sink *sink, const char
 	int r = -ENOMEM;
 
 	if (all) {
-		/* the first of a name counts: those of the command line */
+		/* of equal names the first counts: labels of the command line */
 		memcpy(all, o->labels, o->nlabels * sizeof(*all));
 		for (uint64_t i = 0; i < n; i++)
 			all[o->nlabels + i] = *FUSEE_AT(struct fusee_label, p.resource, i);
@@ -128,7 +128,7 @@ int cmd_push(int argc, char **argv)
 		if (!r)
 			r = send_profile(&o, sink, argv[i], profile_of(file));
 		profile_file_free(file);
-		if (r && (!worst || worst == EX_TEMPFAIL)) /* what will not do later either */
+		if (r && (!worst || worst == EX_TEMPFAIL)) /* permanent failures outrank */
 			worst = r;
 	}
 	push_sink_close(sink);

@@ -27,7 +27,7 @@
 
 enum mode { MODE_VIEW, MODE_OUTPUT, MODE_SERIES, MODE_CSV, MODE_TOTALS, MODE_LABELS };
 
-/* The samples of a selector and a range of time: of the query, or of what it is compared with. */
+/* The samples of a selector and a range of time: the query's, or a comparison's base. */
 struct side {
 	const char *text; /* of the selector */
 	const char *from, *to;
@@ -217,7 +217,7 @@ static int parse_selector(const char *option, const char *text, struct selector 
 	return !err ? 0 : err == EX_USAGE ? err : EX_OSERR;
 }
 
-/* What is wrong with the options together; NULL: nothing. */
+/* A sentence about options that exclude each other; NULL: none. */
 static const char *find_mistake(const struct query *q)
 {
 	if (q->compares && q->mode != MODE_VIEW)
@@ -277,7 +277,7 @@ static int parse(struct query *q, int argc, char **argv)
 	return err ? err : parse_function(q);
 }
 
-/* Before anything is read. An exit code. */
+/* Tries the output before anything is read. An exit code. */
 static int try_output(const struct query *q)
 {
 	char *why = NULL;
@@ -291,14 +291,14 @@ static int try_output(const struct query *q)
 	return EX_USAGE;
 }
 
-/* ---- what was read ---- */
+/* ---- results of reading ---- */
 
 static uint64_t broken(const struct query *q)
 {
 	return q->now.counts.broken + q->before.counts.broken;
 }
 
-/* The option that a side is due to, before a sentence about it. */
+/* The option that defines a side, as the beginning of a sentence about it. */
 static const char *side_name(const struct query *q, const struct side *s)
 {
 	return s == &q->now   ? ""
@@ -390,7 +390,7 @@ static bool has_label(const struct fusee_profile *p, struct fusee_str key)
 	return false;
 }
 
-/* A mistyped label would group nothing, without a word. */
+/* A mistyped label would silently group nothing. */
 static int check_by(const struct query *q)
 {
 	struct fusee_str keys[SUMS_MAX_KEYS];

@@ -15,11 +15,11 @@
 
 #define TIMEOUT_NS 60000000000ull
 
-/* What a bucket is reached by. */
+/* The sink's options that are needed to read a bucket. */
 static const char *const bucket_options[] = {"endpoint", "region", "credentials_file",
 					     "ca_file",  "proxy",  "insecure"};
 
-/* A folder, or s3://..; "": the sink keeps nothing that can be read back. */
+/* A folder, or s3://..; "": the sink has no store that can be read. */
 static const char *place_of(struct json_object *sink)
 {
 	struct json_object *options = json_object_object_get(sink, "options");
@@ -68,7 +68,7 @@ static int take(struct query_agent_store *ret, struct json_object *sink)
 	return EX_OSERR;
 }
 
-/* Of several stores the user chooses. */
+/* Chooses the only store; with several, logs an error that lists them. */
 static int choose(struct query_agent_store *ret, struct json_object *sinks)
 {
 	struct json_object *found = NULL;

@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "query/label_list.h"
 
-#define LOOK_NS 1000000000u /* at most, for labels that the selector could have meant */
+#define LOOK_NS 1000000000u /* the longest search for labels that the selector may have meant */
 
 /* ---- misspelt labels ---- */
 
@@ -84,7 +84,8 @@ static void put_nearest(const struct look *l, const struct selector *s, struct b
 	}
 }
 
-/* No sample is an answer too, but mostly that of a mistyped label. */
+/* Logs that no sample meets the selector, with a guess, because the cause mostly is a mistyped
+ * label. */
 static void log_unmet(const struct query_nothing *n)
 {
 	struct buf meant = {0};
@@ -104,7 +105,7 @@ static void log_unmet(const struct query_nothing *n)
 	buf_fini(&l.error);
 }
 
-/* ---- what was found ---- */
+/* ---- the error ---- */
 
 void query_log_nothing(const struct query_nothing *n)
 {

@@ -19,8 +19,8 @@ static bool is_bucket(const char *place)
 	return !strncmp(place, "s3://", 5);
 }
 
-/* "parquet:dir=,bucket=PLACE,OPTIONS": a folder would be tidied up, so it can't be given. NULL: no
- * memory. */
+/* "parquet:dir=,bucket=PLACE,OPTIONS": with an empty `dir`, because the sink would delete old files
+ * of a folder. NULL: no memory. */
 static char *make_spec(const char *place, const char *options)
 {
 	struct buf b = {0};

@@ -12,7 +12,7 @@
 #include "base/text.h"
 
 #define MAX_NAMED 10
-#define PROGRESS_NS 500000000u /* before the first line, and between two */
+#define PROGRESS_NS 500000000u /* before the first progress line, and between two lines */
 
 struct reading {
 	query_take *take;
@@ -46,7 +46,7 @@ static void on_broken(void *arg, const char *name, const char *why)
 	r->named++;
 }
 
-/* One line on a terminal that is written anew. */
+/* Redraws a progress line on a terminal. */
 static void on_progress(void *arg, uint64_t done, uint64_t all)
 {
 	struct reading *r = arg;
@@ -109,7 +109,7 @@ void query_log_counts(const struct store_counts *a, const struct store_counts *b
 		fprintf(stderr, ", %s removed meanwhile", text_number(n[0], removed));
 	if (broken)
 		fprintf(stderr, ", %s that cannot be read", text_number(n[0], broken));
-	if (requests) /* both sides have one store, which counts them */
+	if (requests) /* both sides use one store, which counts requests for both */
 		fprintf(stderr, "; %s fetched by %s requests", text_bytes(n[0], fetched),
 			text_number(n[1], requests));
 	fputc('\n', stderr);

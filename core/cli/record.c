@@ -202,13 +202,13 @@ const struct cli_command record_command = {
 	.operands_end = true,
 };
 
-/* Where the i-th file is written; the last is that of --stats, if there is one. */
+/* The path of the i-th output file; that of --stats, if there is one, is the last. */
 static const char *file_at(const struct record *r, uint32_t i)
 {
 	return i < r->noutputs ? r->outputs[i] : i == r->noutputs ? r->stats : NULL;
 }
 
-/* Files that would overwrite each other, or be mixed with what the command prints. */
+/* Rejects files that would overwrite each other, or be mixed with the command's output. */
 static int check_outputs(const struct record *r)
 {
 	const char *path, *other;
@@ -237,7 +237,7 @@ static int check_outputs(const struct record *r)
 	return 0;
 }
 
-/* What needs names can't be had without them. */
+/* Rejects options that need names together with --names server. */
 static int check_names(const struct record *r)
 {
 	if (!r->session.o.server_names)
@@ -289,7 +289,7 @@ static void clear_progress(void)
 		fputs("\r\033[K", stderr);
 }
 
-/* One line on a terminal that is written anew. */
+/* Redraws the progress line on a terminal. */
 static void show_progress(struct session *s, bool key)
 {
 	struct record *r = s->o.arg;
@@ -314,7 +314,7 @@ static void show_progress(struct session *s, bool key)
 	fflush(stderr);
 }
 
-/* Which threads are stopped, and why. */
+/* Logs which threads are stopped, and why. */
 static void log_stop(const struct session *s, const char *part)
 {
 	const struct profiler *p = &s->profiler;
@@ -330,7 +330,7 @@ static void log_stop(const struct session *s, const char *part)
 			 s->o.hz, why ? ": no perf events, " : "", why ? why : "");
 }
 
-/* Which sampler is used, and why not the other. */
+/* Logs which sampler is used, and why not another. */
 static void log_sampler(const struct session *s)
 {
 	const struct profiler *p = &s->profiler;
@@ -384,7 +384,7 @@ static int make_profile(struct session *s, struct builder **b, const struct fuse
 	return builder_finish(*b, p);
 }
 
-/* Under sudo the files belong to the user who called it. 0 or an exit code. */
+/* Under sudo, files are written as the user who called it. 0 or an exit code. */
 static int become_owner(bool *sudo)
 {
 	uid_t uid;
@@ -411,7 +411,7 @@ static void log_and_free(char *error)
 	free(error);
 }
 
-/* Before the first sample: a recording is not made for a file that cannot be written. */
+/* Checks before the first sample that all files can be written. */
 static int try_outputs(const struct record *r)
 {
 	const char *path;
@@ -433,7 +433,7 @@ static int try_outputs(const struct record *r)
 	return become_root(sudo) ? EX_OSERR : result;
 }
 
-/* What became of all samples, as JSON. 0 or -errno. */
+/* Writes the account of all samples as JSON. 0 or -errno. */
 static int write_stats(struct record *r, char **error)
 {
 	struct buf b = {0};
@@ -547,7 +547,7 @@ int cmd_record(int argc, char **argv)
 	struct buf line = {0};
 	int result;
 
-	signal(SIGXFSZ, SIG_IGN); /* a limit of file size is an error of write() */
+	signal(SIGXFSZ, SIG_IGN); /* makes write() fail at the limit of file size */
 	session_init(&r.session);
 	r.session.o.tick = show_progress;
 	r.session.o.servers_wait_ns = DEBUGINFOD_WAIT_NS;

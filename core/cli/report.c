@@ -139,7 +139,7 @@ struct operands {
 	int n;
 };
 
-/* Standard input can be read once. */
+/* Whether standard input is named twice: it can be read only once. */
 static bool stdin_twice(const struct report *r, char **paths, int n)
 {
 	int times = r->base && !strcmp(r->base, "-");
@@ -149,7 +149,7 @@ static bool stdin_twice(const struct report *r, char **paths, int n)
 	return times > 1;
 }
 
-/* What is wrong with the command line; NULL: nothing. */
+/* A sentence about an error in the command line; NULL: none. */
 static const char *find_mistake(const struct report *r, char **paths, int n)
 {
 	const struct view *v = &r->view;
@@ -171,7 +171,7 @@ static const char *find_mistake(const struct report *r, char **paths, int n)
 	return NULL;
 }
 
-/* Without a FILE, what record wrote into this folder is one. */
+/* Without a FILE, reads the file that record wrote in this folder. */
 static int parse(struct report *r, int argc, char **argv, struct operands *files)
 {
 	static char latest[] = CLI_DEFAULT_PROFILE, *latest_only[] = {latest};
@@ -187,7 +187,8 @@ static int parse(struct report *r, int argc, char **argv, struct operands *files
 	return mistake ? cli_bad_usage(&report_command, "%s", mistake) : 0;
 }
 
-/* Reads all files into one profile; several files are merged into *merged, which owns it then. */
+/* Reads all files into one profile; several files are merged into *merged, which then owns the
+ * profile. */
 static int load(struct report *r, char **paths, uint32_t n, struct builder **merged,
 		const struct fusee_profile **ret)
 {

@@ -27,7 +27,7 @@
 
 #define DEFAULT_EVERY 2000000000u /* ns */
 #define MIN_EVERY 100000000u
-#define NAMES_NS 2000000000u     /* an interval is shown without symbols that take longer */
+#define NAMES_NS 2000000000u     /* then an interval is shown without the missing symbols */
 #define SYMBOL_BYTES (64u << 20) /* symbols that are kept for the next intervals */
 
 struct top {
@@ -185,7 +185,7 @@ static void draw(struct top *t, const struct collector *c, const struct fusee_pr
 	} else {
 		buf_str(&b, "\n  nothing ran\n");
 	}
-	if (t->screen) { /* overwritten line by line, which does not flicker */
+	if (t->screen) { /* overwriting line by line does not flicker */
 		fputs("\033[H", stdout);
 		for (size_t i = 0; i < b.len; i++) {
 			if (b.p[i] == '\n')

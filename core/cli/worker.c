@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* fusee worker: the process that parses files of other users; fusee opener: the process that opens
- * them; fusee fetcher: the process that debug files come through. fusee starts them itself. */
+ * them; fusee fetcher: the process that fetches debug files. fusee starts them itself. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

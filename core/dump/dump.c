@@ -26,16 +26,16 @@
 
 #define TRIES 5
 #define MAX_TIDS 256u
-#define NAMES_NS 60000000000u /* stacks are shown without symbols that take longer */
-#define BEAT_NS 1000000000u   /* between two steps, at most */
-#define PATIENCE_S 10u        /* for one step */
+#define NAMES_NS 60000000000u /* then stacks are shown without the missing symbols */
+#define BEAT_NS 1000000000u   /* the longest time between two steps */
+#define PATIENCE_S 10u        /* after which a step counts as blocked */
 
-/* What the process that takes stacks shares with the process that waits for it. */
+/* Shared by the process that takes stacks and the process that waits for it. */
 struct progress {
 	_Atomic uint32_t beats;
-	uint32_t at;      /* of the selection: the process whose stacks are taken */
+	uint32_t at;      /* index in the selection of the process whose stacks are taken */
 	uint32_t printed; /* processes */
-	bool open;        /* the profiler is */
+	bool open;        /* the profiler is open */
 	int code;         /* the first that is not 0 */
 };
 
@@ -50,7 +50,7 @@ struct dump_command {
 	struct progress *progress;
 };
 
-/* ---- what went wrong ---- */
+/* ---- errors ---- */
 
 static int cannot_look(pid_t pid, int err)
 {
@@ -99,7 +99,7 @@ static int refused(pid_t pid, pid_t tracer, int code)
 	return code;
 }
 
-/* Why no thread has a user stack. 0: some have, or the process is a kernel thread. */
+/* Reports why no thread has a user stack. 0: a thread has, or the process is a kernel thread. */
 static int check(pid_t pid, const struct dump *d)
 {
 	for (uint32_t i = 0; i < d->n; i++)
@@ -343,7 +343,7 @@ static int take_all(void *arg)
 	return r;
 }
 
-/* Takes the stacks in a process of its own, and in another if a target does not let that go on. */
+/* Takes the stacks in a child process, and in another child if a target blocks the first. */
 static int run_guarded(struct dump_command *o, int out)
 {
 	struct progress *p = o->progress;

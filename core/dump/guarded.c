@@ -15,7 +15,7 @@
 #include "base/clock.h"
 
 #define LOOK_MS 100
-#define DEATH_MS 500 /* of a killed process, which the kernel may not let end */
+#define DEATH_MS 500 /* the time for a killed process to end, which the kernel may prevent */
 
 struct guarded {
 	pid_t pid;
@@ -48,7 +48,7 @@ static int start(struct guarded *g, int (*work)(void *), void *arg, int out)
 		err = g->pidfd < 0 ? -errno : 0;
 		if (err) {
 			kill(g->pid, SIGKILL);
-			waitpid(g->pid, NULL, 0); /* it has looked at no target yet */
+			waitpid(g->pid, NULL, 0); /* it has not touched a target yet, so it ends */
 		}
 	}
 	if (err)
@@ -72,7 +72,7 @@ static bool attend(struct guarded *g, int ms)
 		if (poll(p, 1, 0) != 1)
 			break;
 	}
-	/* Processes that it started may have the other end. */
+	/* Processes that the child started may still hold the other end. */
 	if (p[0].revents && !(p[0].revents & POLLIN)) {
 		close(g->errors);
 		g->errors = -1;

@@ -27,7 +27,7 @@ struct printer {
 	struct buf *out; /* for text */
 	struct json json;
 	uint32_t n; /* frames so far, of the thread */
-	bool fold;  /* what the language hides is not shown */
+	bool fold;  /* frames that the language hides are not shown */
 	struct omit omit;
 	void (*frame)(struct printer *, const struct frame *);
 };
@@ -89,7 +89,8 @@ static void put_location(struct printer *r, const struct fusee_location *l)
 	}
 }
 
-/* Does it say why the stack is truncated? Else it says how many frames are omitted. */
+/* Whether the frame's text is the reason of a truncation; otherwise it is a number of omitted
+ * frames. */
 static bool is_reason(struct fusee_str name)
 {
 	return name.len > strlen(REASON) && !memcmp(name.p, REASON, strlen(REASON));

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "process/thread_state.h"
 
-#define FRESH_NS 2000000u /* records are read anew after that time .. */
+#define FRESH_NS 2000000u /* records are read anew after this time .. */
 #define SHARE 4u          /* .. or this many times the time that reading them takes */
 
 struct saved_registers {

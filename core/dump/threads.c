@@ -17,15 +17,16 @@
 #include "stop/thread_memory.h"
 #include "unwind/walk.h"
 
-#define MAX_STOPS 8 /* of one thread: for tables that are made late, and code that is new */
+#define MAX_STOPS 8 /* of one thread, to wait for tables and for mappings of new code */
 #define STOP_NS 1000000000u
-#define STOP_D_NS 20000000u    /* of a thread in uninterruptible sleep, which may end just now */
-#define WORKER_NS 10000000000u /* for what a stack needs */
+#define STOP_D_NS 20000000u    /* for a thread in uninterruptible sleep, which may end soon */
+#define WORKER_NS 10000000000u /* for tables that a stack needs */
 #define BEAT_NS 1000000000u    /* between two steps, at most */
-#define FILES_NS 5000000000u   /* for files of the process, which the opener has not opened yet */
+#define FILES_NS 5000000000u   /* for the opener to open files of the process */
 #define AGAIN_MS 50
 
-/* One taking, in a thread of its own: when that ends, the kernel lets go of all that it traced. */
+/* The taking of one process's stacks, in a thread of its own: when it ends, the kernel detaches all
+ * threads that it traced. */
 struct taking {
 	struct dump *dump;
 	struct profiler *profiler;
@@ -34,8 +35,8 @@ struct taking {
 	struct task_registers *source; /* NULL: not needed yet, or the kernel does not permit it */
 	bool refused, probed;
 	struct saved_registers *saved; /* NULL: threads are stopped */
-	struct task_returns returns;   /* of the sample at hand */
-	bool copy; /* no language: a thread goes on as soon as its stack is copied */
+	struct task_returns returns;   /* of the current sample */
+	bool copy; /* no language unwinder: a thread continues as soon as its stack is copied */
 	int r;
 };
 
@@ -44,7 +45,7 @@ static void beat(const struct taking *k)
 	atomic_fetch_add(k->o->beats, 1);
 }
 
-/* For what a stack needs of the worker. */
+/* Waits for the tables that a stack needs from the worker. */
 static void wait_for_worker(const struct taking *k)
 {
 	uint64_t until = clock_now() + WORKER_NS;
@@ -92,7 +93,7 @@ static void add_returns(struct taking *k, struct sample *s)
 		s->returns = (struct sample_returns){k->returns.page, k->returns.at, k->returns.n};
 }
 
-/* What the thread waited for is what it was stopped in, unless it ran in between. */
+/* The state that was read before the stop is that of the stop, unless the thread ran in between. */
 static void check_wait(struct thread_state *state, const struct stopped_thread *t)
 {
 	if (!state->waits || (state->sp == t->regs[7] && state->pc == t->regs[16]))
@@ -124,16 +125,16 @@ static void drop_steps(struct walk_steps **steps)
 	*steps = NULL;
 }
 
-/* How a thread is taken. */
+/* An attempt to take the stack of a thread. */
 struct attempt {
-	bool last; /* nothing is waited for */
-	bool copy; /* the thread goes on before its stack is unwound */
+	bool last; /* does not wait for tables */
+	bool copy; /* the thread continues before its stack is unwound */
 	struct sample s;
 	struct walk_steps *steps;
 };
 
-/* Stops the thread, unwinds its stack and lets it go on. 0: it was unwound; -EAGAIN: the worker
- * makes something for it; -ENOENT: new code; -EFBIG: its stack is larger than the copy; or as
+/* Stops the thread, unwinds its stack and resumes it. 0: it was unwound; -EAGAIN: the worker is
+ * making a table for it; -ENOENT: new code; -EFBIG: its stack is larger than the copy; or as
  * stopped_thread_begin(). */
 static int take_once(struct taking *k, struct dumped_thread *d, struct attempt *a)
 {
@@ -165,7 +166,7 @@ static void prepare(struct taking *k)
 {
 	wait_for_worker(k);
 	k->copy = !pipeline_offer(k->profiler->pipeline, k->o->pid);
-	/* The first reading takes long: no thread is stopped yet. */
+	/* Opened before a thread is stopped, because the first reading takes long. */
 	k->probed = pipeline_has_uprobes(k->profiler->pipeline, k->o->pid) && source_of(k) &&
 		    !task_registers_returns(k->source, k->o->pid, &k->returns);
 }
@@ -248,7 +249,7 @@ static void take_thread(struct taking *k, struct dumped_thread *d)
 	int r;
 
 	beat(k);
-	if (k->saved) /* before the state, which then is of the same wait */
+	if (k->saved) /* read before the state, so that a check covers both */
 		saved_registers_of(k->saved, d->state.tid);
 	r = thread_state_read(k->o->pid, d->state.tid, &d->state);
 	if (r == -ESRCH || d->state.state == 'Z' || d->state.state == 'X')
@@ -293,7 +294,7 @@ static int add_thread(void *arg, pid_t tid)
 	return 0;
 }
 
-/* Also threads that begin meanwhile, but no endless row of them. */
+/* Also takes threads that begin meanwhile, but a limited number of times. */
 static void *take_all(void *arg)
 {
 	struct taking *k = arg;
@@ -306,7 +307,7 @@ static void *take_all(void *arg)
 		for (; done < k->dump->n; done++)
 			take_thread(k, &k->dump->threads[done]);
 	}
-	if (k->r == -ESRCH && k->dump->n) /* it has ended meanwhile; what was taken is there */
+	if (k->r == -ESRCH && k->dump->n) /* it has ended meanwhile; its taken stacks are valid */
 		k->r = 0;
 	return NULL;
 }

@@ -99,7 +99,7 @@ int inspection_write(struct buf *b, const struct inspection *from)
 
 /* ---- reading ---- */
 
-/* Whether n things of `each` bytes at `at`, aligned to align_to, are in len bytes. */
+/* Whether n elements of `each` bytes at `at`, aligned to align_to, lie within len bytes. */
 static bool inside(uint64_t len, uint64_t at, uint64_t n, uint64_t each, uint64_t align_to)
 {
 	uint64_t bytes, end;
@@ -282,7 +282,7 @@ const struct inspection_slab *inspection_slab(const struct inspection *i, const 
 	return NULL;
 }
 
-/* By the segment's bytes, extended to multiples of `page` as a mapping is. */
+/* Looks in the segment's bytes, extended to multiples of `page` as a mapping is. */
 static bool vaddr_in(const struct fusee_segment *g, uint64_t offset, uint64_t page, uint64_t *vaddr)
 {
 	uint64_t lo = g->offset & -page, hi = g->offset + g->filesz;

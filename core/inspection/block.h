@@ -54,8 +54,8 @@ int inspection_write(struct buf *, const struct inspection *from);
 
 /*
  * Agent. Checks the block at `map`. The inspection owns the mapping and unmaps it with its last
- * reference; on failure it is unmapped here. key NULL: any key. 0; -EBADMSG: a position, size or
- * text is invalid; -ENOMEM.
+ * reference; a failure unmaps it too. key NULL: any key. 0; -EBADMSG: a position, size or text is
+ * invalid; -ENOMEM.
  */
 int inspection_open(struct inspection **ret, void *map, uint64_t len, const uint8_t key[32]);
 /* The block of an inspection. */

@@ -22,14 +22,14 @@
 
 #define CACHE_MAGIC "fusee-i\n"
 #define CACHE_VERSION 2
-#define USED_SECONDS 86400 /* by how much a file's time of use may be too early */
+#define USED_SECONDS 86400 /* the most that a file's time of use may be too early */
 
 struct cache {
 	int dir;
 	uint64_t max_bytes;
 	uint64_t bytes; /* of all files, if counted; other processes may change it */
 	bool counted;
-	struct hashmap names; /* prefixes of the keys that may be there */
+	struct hashmap names; /* prefixes of the keys that may be on disk */
 };
 
 /* The start of a file. The inspection's block follows. */
@@ -67,7 +67,7 @@ static uint64_t prefix_of(const uint8_t key[32])
 
 void cache_expect(struct cache *c, const uint8_t key[32])
 {
-	hashmap_put(&c->names, prefix_of(key), c); /* without memory it is made again */
+	hashmap_put(&c->names, prefix_of(key), c); /* without memory the inspection is made again */
 }
 
 static int note_name(struct cache *c, const char *name)
@@ -76,11 +76,12 @@ static int note_name(struct cache *c, const char *name)
 
 	for (size_t i = 0; i < 8; i++)
 		if (sscanf(name + 2 * i, "%2hhx", &key[i]) != 1)
-			return 0; /* no inspection */
+			return 0; /* not an inspection */
 	return hashmap_put(&c->names, prefix_of(key), c) ? -ENOMEM : 0;
 }
 
-/* Looking for a file that is not there waits while another is written. */
+/* Opening a file that does not exist can block while another file is written: notes the names that
+ * exist. */
 static int note_names(struct cache *c)
 {
 	int fd = openat(c->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
@@ -153,7 +154,7 @@ static int read_all(int fd, void *buf, size_t len)
 	return 0;
 }
 
-/* By read and not by mmap, as a failed disk read of a mapped page is a SIGBUS. */
+/* Reads instead of mapping the file, because a disk error in a mapped page is a SIGBUS. */
 static int read_block(int fd, const struct cache_head *h, struct inspection **ret)
 {
 	void *p = mmap(NULL, h->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -191,7 +192,7 @@ static int read_head(int fd, const uint8_t key[32], struct cache_head *h, struct
 	return 0;
 }
 
-/* At most once a day, as writing can wait for the disk. */
+/* Updates the file's time of use at most once a day, as a write can wait for the disk. */
 static void mark_used(int fd, const struct stat *st)
 {
 	struct timespec now;
@@ -249,7 +250,7 @@ static int by_age(const void *a, const void *b)
 	return x->tv_nsec < y->tv_nsec ? -1 : x->tv_nsec > y->tv_nsec;
 }
 
-/* Appends all files to an empty buf, longest unused first. */
+/* Appends all files to an empty buf, the longest unused first. */
 static int list_files(struct cache *c, struct buf *b)
 {
 	int fd = openat(c->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -359,7 +360,7 @@ int cache_store(struct cache *c, const uint8_t key[32], const struct inspection 
 
 #define TEXT_BYTES (1 << 20)
 
-/* fd or -errno. st: of the file, which is the user's own. */
+/* fd or -errno. st: of the file, which belongs to the user. */
 static int open_text(struct cache *c, const char *name, int flags, struct stat *st)
 {
 	int fd = openat(c->dir, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inspections on disk, a file each, named by a key of the caller's. The folder must belong to the
- * user, and no other user may write to it. Files are written under a temporary name and renamed. A
- * malformed file is removed. Above the limit, files that were unused for longest are removed. One
- * thread.
+ * Inspections on disk, one file each, named by a key that the caller chooses. The folder must
+ * belong to the user, and no other user may write to it. Files are written under a temporary name
+ * and renamed. A malformed file is removed. Above the limit, files that were unused for longest are
+ * removed. One thread.
  */
 #ifndef INSPECTION_CACHE_H
 #define INSPECTION_CACHE_H
@@ -15,7 +15,7 @@
 
 struct cache;
 
-/* Makes dir, and its parents, if missing. max_bytes: of all files. -EPERM: the folder is another
+/* Creates dir and its parents if missing. max_bytes: of all files. -EPERM: the folder is another
  * user's, or others can write to it; -errno. */
 int cache_open(struct cache **ret, const char *dir, uint64_t max_bytes);
 void cache_close(struct cache *); /* NULL is valid */
@@ -26,9 +26,11 @@ int cache_load(struct cache *, const uint8_t key[32], struct inspection **ret);
 int cache_append(struct cache *, const char *name, const struct buf *line);
 /* Reads such a text, and removes the file if it has more than 512 KiB. 0 or -errno. */
 int cache_text(struct cache *, const char *name, struct buf *text);
-/* cache_load() looks for what was there at cache_open(), and for the keys of this. */
+/* cache_load() looks only for keys that were on disk at cache_open(), and for keys given to
+ * this. */
 void cache_expect(struct cache *, const uint8_t key[32]);
-/* 0 or -errno, and then no file remains. Another thread may do this, and cache_append(), meanwhile.
+/* 0 or -errno, and then no file remains. One other thread may call this and cache_append() at any
+ * time.
  */
 int cache_store(struct cache *, const uint8_t key[32], const struct inspection *);
 #endif

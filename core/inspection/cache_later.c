@@ -35,7 +35,8 @@ static void write_now(void *arg)
 	write_free(w);
 }
 
-/* Without memory nothing is written: this thread could write beside the other. */
+/* Without memory nothing is written, as this thread must not write at the same time as the
+ * background thread. */
 static void write_later(struct background *b, struct write *w)
 {
 	if (background_try(b, write_now, w))

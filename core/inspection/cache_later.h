@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is written to the cache is written in the background, as a disk can keep who writes waiting:
- * its journal waits for others, whoever they are. The cache is closed by cache_close_later(). One
- * thread. */
+/* Writes to the cache in the background, because a write can block on the disk: the file system's
+ * journal waits for writes of all processes. cache_close_later() closes the cache. One thread. */
 #ifndef INSPECTION_CACHE_LATER_H
 #define INSPECTION_CACHE_LATER_H
 
@@ -9,13 +8,13 @@
 #include "base/buf.h"
 #include "inspection/cache.h"
 
-/* cache_store() of the inspection, of which it keeps a reference until then. Without memory, or if
- * the disk is behind by far, it is not kept. name: for the log. */
+/* cache_store() of the inspection, holds a reference until then. Without memory, or with many
+ * waiting writes, it is not stored. name: for the log. */
 void cache_store_later(struct background *, struct cache *, const uint8_t key[32],
 		       struct inspection *, const char *name);
-/* cache_append(). Takes the line, and leaves an empty buf. Without memory it is not appended. */
+/* cache_append(). Takes the line over and empties the buf. Without memory it is not appended. */
 void cache_append_later(struct background *, struct cache *, const char *name, struct buf *line);
-/* Closes the cache behind all that is written to it. Without memory, while something is written, it
- * stays open. NULL is fine. */
+/* Closes the cache after all its writes. It stays open if there is no memory while a write is
+ * running. NULL is fine. */
 void cache_close_later(struct background *, struct cache *);
 #endif

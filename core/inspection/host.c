@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The file_* calls of inspect(), the key, the inspection. */
+/* The file_* functions for inspect(), the key of a file, and its inspection. */
 #include "inspection/host.h"
 
 #include <elf.h>
@@ -35,7 +35,7 @@ static const struct {
 	{".rela.dyn", IF_GO},     {".rela", IF_GO},
 };
 
-#define SMALL (256u << 10) /* bytes of a file; the vDSO is smaller */
+#define SMALL (256u << 10) /* bytes of a small file; the vDSO is smaller */
 #define ENTRY_BYTES 64u    /* from the entry point on, which the key covers */
 
 static bool is_covered_when(const struct elf *e, enum covered when)
@@ -47,7 +47,7 @@ static bool is_covered_when(const struct elf *e, enum covered when)
 	return when == ALWAYS || elf_size(e) <= SMALL;
 }
 
-/* The first bytes at the entry point, read once, so that an unwinder gets those that the key
+/* The first bytes at the entry point, read once, so that unwinders see the bytes that the key
  * covers. */
 struct entry {
 	uint64_t vaddr;
@@ -99,7 +99,7 @@ static int file_info(uint64_t file, struct fusee_file_info *info)
 	if (err)
 		return err;
 	all.size = size < sizeof(all) ? size : (uint32_t)sizeof(all);
-	memset(info, 0, size); /* smaller in older plugins, larger in newer */
+	memset(info, 0, size); /* `size` differs between versions */
 	memcpy(info, &all, all.size);
 	return 0;
 }
@@ -312,7 +312,7 @@ static int add_sections(SHA256_CTX *h, struct elf *elf)
 		err = elf_section(elf, covered[i].name, &s);
 		if (err == -ENOMEM || err == -EIO)
 			return err;
-		/* A malformed section gives no bytes; its header is in the key already. */
+		/* A malformed section adds no bytes; the key covers its header already. */
 		add_piece(h, err ? NULL : s.bytes.p, err ? 0 : s.bytes.len);
 	}
 	return 0;
@@ -354,7 +354,7 @@ int host_key(struct elf *elf, const struct plugin_set *set, uint8_t key[32])
 
 /* ---- the inspection ---- */
 
-/* Functions by which a program loads a library that nothing names before, or starts another. */
+/* Functions by which a program loads a library at run time, or starts another program. */
 static const char *const starters[] = {"dlopen",       "dlmopen",
 				       "execl",        "execle",
 				       "execlp",       "execv",
@@ -366,16 +366,16 @@ static const char *const starters[] = {"dlopen",       "dlmopen",
 				       "syscall.Exec", "syscall.forkExec",
 				       "system",       "vfork",
 				       "wordexp",      NULL};
-/* The first two: static programs have them for the C library's own use. */
+/* The first functions of the list, which static programs contain for the C library's own use. */
 #define STARTERS_LOAD 2u
 
-/* Without an answer, yes. */
+/* Whether it may load libraries by name or start programs; true if that cannot be determined. */
 static bool starts_others(struct elf *e)
 {
 	bool starts = false, go = elf_has_section(e, ".gopclntab");
 	struct fusee_range at;
 
-	/* Static programs, and all of Go, have such functions themselves. */
+	/* Static programs, and all programs in Go, contain such functions themselves. */
 	if (!elf_imports(e, starters, &starts) && (starts || !go))
 		return starts;
 	if (!elf_has_section(e, ".symtab"))
@@ -407,7 +407,7 @@ static uint32_t flags_of(struct elf *e)
 	return starts_others(e) ? flags | INSPECTION_STARTS : flags;
 }
 
-/* A line, which may have text of the file. */
+/* Adds a line, which may contain text of the file. */
 static void add_note(struct buf *notes, const char *who, const char *text)
 {
 	buf_printf(notes, "%s%s: ", notes->len ? "\n" : "", who);
@@ -442,7 +442,7 @@ static void run_unwinders(struct host_file *f, const struct plugin_set *set,
 	}
 }
 
-/* Of a file with an entry point, which may be a program. -ENOMEM. */
+/* Only for a file with an entry point, which may be a program. -ENOMEM. */
 static int find_compiler(struct elf *e, uint64_t entry, struct buf *text)
 {
 	struct source *source = NULL;

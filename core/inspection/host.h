@@ -12,9 +12,9 @@
 
 extern const struct fusee_host worker_host; /* for plugin_set_open() */
 
-/* A hash of the headers, the unwind sections and what else unwinders usually read: equal contents
- * have equal keys. The sections that went into it stay in the elf, so that an inspection of the
- * same elf sees the same bytes even if the file changes. 0 or -errno. */
+/* Hashes the headers, the unwind sections and other sections that unwinders usually read: equal
+ * contents have equal keys. The elf keeps these sections in memory, so that a later inspection sees
+ * the same bytes even if the file changes. 0 or -errno. */
 int host_key(struct elf *, const struct plugin_set *, uint8_t key[32]);
 
 struct host_inspection {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of one file content: its segments, and what unwinders made of it. */
+/* An inspection: the data about one file content, its segments and its unwind tables. */
 #ifndef INSPECTION_INSPECTION_H
 #define INSPECTION_INSPECTION_H
 
@@ -15,7 +15,7 @@ struct inspection_claim {
 	uint64_t flags; /* enum fusee_claim_flags */
 };
 
-/* What one unwinder made of the file. */
+/* The data that one unwinder made for the file. */
 struct inspection_slab {
 	char unwinder[32];
 	uint32_t version; /* the unwinder's slab_version */
@@ -37,9 +37,9 @@ enum inspection_flags {
 };
 
 /*
- * What is known of one file content. The worker makes it as one block of memory; the agent maps it
- * read-only, checks it and keeps it on disk under `key`. Reference counted; everything that it
- * points at is valid as long as a reference is held.
+ * The worker makes an inspection as one block of memory; the agent maps it read-only, checks it and
+ * keeps it on disk under `key`. Reference counted; everything that it points at is valid as long as
+ * a reference is held.
  */
 struct inspection {
 	uint32_t refs;
@@ -51,18 +51,18 @@ struct inspection {
 	uint32_t build_id_len; /* bytes; 0: none */
 	uint32_t nsegments, nslabs;
 	const struct fusee_segment *segments; /* PT_LOAD, sorted by vaddr */
-	const struct inspection_slab *slabs;  /* of the unwinders that made something */
+	const struct inspection_slab *slabs;  /* of the unwinders that made data */
 	const char *debuglink; /* file name in .gnu_debuglink, without '/'; "": none */
 	const char *compiler;  /* of a program: compiler_of(); "": unknown */
 	const char *notes;     /* what unwinders could not use, a sentence a line; "": nothing */
-	bool incomplete;       /* memory was short for a slab; a later try may have it */
+	bool incomplete;       /* a slab is missing for lack of memory; a later try may succeed */
 	uint32_t debuglink_crc;
 	uint64_t bytes; /* of memory held */
 };
 
 void inspection_ref(struct inspection *);   /* [any thread] */
 void inspection_unref(struct inspection *); /* [any thread]; NULL is valid */
-/* What the unwinder of that name made; NULL: nothing. */
+/* The slab of the unwinder of that name; NULL: none. */
 const struct inspection_slab *inspection_slab(const struct inspection *, const char *unwinder);
 /* Converts a file offset to an ELF virtual address by the executable segments, rounded to the
  * pages that a mapping has. false: no segment has the offset. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whose bytes a file has, and what its inspection is called on disk. */
+/* The owner of a file's bytes, and the name of its inspection on disk. */
 #include "inspection/owner.h"
 
 #include <errno.h>
@@ -22,8 +22,8 @@
 #define ZFS_SUPER_MAGIC 0x2fc12fc1
 #endif
 
-/* Every change of a file of these gives it another time of change, in ns, and no user's process
- * answers for them, as FUSE's does. */
+/* File systems that update a file's ctime, in ns, at each change, and that no user's process
+ * implements, as FUSE allows. */
 static bool is_known_type(uint64_t type)
 {
 	static const uint32_t types[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,
@@ -88,7 +88,7 @@ int owner_of(const struct owner_devices *d, int fd, struct owner_file *f)
 	}
 	if (!known)
 		f->owner.dev = f->dev;
-	/* A directory or a socket has no bytes of root's. */
+	/* Only regular files have bytes. */
 	f->owner.clean = known && S_ISREG(x.stx_mode) && !x.stx_uid && !(x.stx_mode & 022);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose bytes a file has. A worker that has read the files of an owner may have been taken over by
- * them, so it reads no other owner's. What is clean was written by root: only its inspections are
- * kept on disk, under a name that the agent makes. One thread.
+ * The owner of a file's bytes. Files that a worker has read may have taken it over, so it reads
+ * files of one owner only. Clean files were written by root; only inspections of clean files, and
+ * of the agent's own user's, are kept on disk, under a name that the agent makes. One thread.
  */
 #ifndef INSPECTION_OWNER_H
 #define INSPECTION_OWNER_H
@@ -22,16 +22,16 @@ struct owner_devices {
 	} at[OWNER_MAX_DEVICES];
 };
 
-/* clean: root's file on a known file system, which no other user can write. A file of an unknown
+/* clean: root's file on a known file system, to which no other user can write. A file of an unknown
  * file system, as a container's, belongs to its user there and nowhere else. */
 struct owner {
 	uint64_t dev; /* 0: a known file system */
 	uint32_t uid;
 	bool clean;
-	bool fetched; /* with a debug file of a server, which is its own kind of owner */
+	bool fetched; /* with a debug file from a server, which makes it an owner of its own */
 };
 
-/* What says that a file is unchanged. */
+/* If these are equal, the file is unchanged. */
 struct owner_identity {
 	uint64_t fsid, ino, size;
 	int64_t mtime_ns, ctime_ns;
@@ -44,12 +44,12 @@ struct owner_file {
 	uint64_t dev, stored; /* stored: bytes on disk */
 };
 
-/* Those of the agent's own /, /usr, /tmp and the like. */
+/* Finds the file systems of the agent's own /, /usr, /tmp and the like. */
 void owner_find_devices(struct owner_devices *);
-/* Reads what the kernel knows of an open file; waits for no file server. 0 or -errno. */
+/* Reads the kernel's data about an open file without waiting for a file server. 0 or -errno. */
 int owner_of(const struct owner_devices *, int fd, struct owner_file *);
 bool owner_equal(const struct owner *, const struct owner *);
-/* Whether an inspection of it may be kept on disk: it is clean, or the agent's own user's. */
+/* Whether inspections of its files may be kept on disk: it is clean, or the agent's own user. */
 bool owner_is_kept(const struct owner *);
 /* The name of its inspection on disk: a hash of what identifies the file, of its owner and of the
  * unwinders. unwinders NULL: none. */

@@ -11,10 +11,10 @@
 #include "base/buf.h"
 #include "loss/loss.h"
 
-/* Of one of a profile's losses. */
+/* The stage of a loss of a profile. */
 enum loss_stage pprof_loss_stage(const struct fusee_label *);
 void pprof_loss_write(struct buf *, const struct fusee_label *);
-/* false: the comment is no loss. *reason points into it. Comments of earlier versions, which name
- * no stage, are read too. */
+/* false: not the comment of a loss. *reason points into it. Comments of earlier versions, which
+ * name no stage, are read too. */
 bool pprof_loss_read(const char *comment, enum loss_stage *, int64_t *n, const char **reason);
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The account of losses: what became of the samples that were due. Each is complete, truncated or
- * lost, and each that is not complete has one reason. Whatever shows losses (the summary, top,
- * report, status, metrics, profiles, the page) iterates this account and has no list of its own.
+ * The account of losses: each sample due is complete, truncated or lost, and each that is not
+ * complete has one reason. All code that shows losses (the summary, top, report, status, metrics,
+ * profiles, the page) iterates this account and has no list of its own.
  *
- * Every figure is a number of samples, but those of stage LOSS_DELIVERY: they are profiles.
+ * Every figure is a number of samples, except those of stage LOSS_DELIVERY, which count profiles.
  */
 #ifndef PROFILE_LOSS_H
 #define PROFILE_LOSS_H
@@ -13,7 +13,7 @@
 
 #include "base/json.h"
 
-/* What a reason counts, and where. */
+/* The stage at which a reason counts. */
 enum loss_stage {
 	LOSS_NOWHERE,  /* complete */
 	LOSS_TICK,     /* lost: a tick without a sample (core/events) */
@@ -68,14 +68,14 @@ enum loss_reason {
 
 #define LOSS_MAX 96u /* reasons in an account, those of plugins included */
 
-/* As users and metrics see it; never changed once released. Static. */
+/* The reason's text for users and metrics, which never changes after a release. Static. */
 const char *loss_text(enum loss_reason);
 enum loss_stage loss_stage(enum loss_reason);
 /* One sentence for people. Static. */
 const char *loss_meaning(enum loss_reason);
-/* Of a reason by its text, as profiles have it. Texts of plugins are LOSS_STACK. */
+/* The stage of a reason by its text, as profiles have it. LOSS_STACK for texts of plugins. */
 enum loss_stage loss_stage_of(const char *text);
-/* "lost", "truncated", "not delivered"; "complete" of LOSS_NOWHERE. Static. */
+/* "lost", "truncated", "not delivered"; "complete" for LOSS_NOWHERE. Static. */
 const char *loss_stage_text(enum loss_stage);
 
 struct loss_count {
@@ -84,30 +84,31 @@ struct loss_count {
 	uint64_t n;
 };
 
-/* After loss_account_init(): due == complete + truncated + lost. Iterate counts[1 .. n - 1];
- * those that are 0 are there too. */
+/* After loss_account_init(): due == complete + truncated + lost. Iterate counts[1 .. n - 1]; those
+ * that are 0 are included. */
 struct loss_account {
 	uint64_t due, complete, truncated, lost;
 	struct loss_count counts[LOSS_MAX]; /* by reason; [LOSS_NONE]: complete */
 	uint32_t n;
 };
 
-/* Nothing was due. */
+/* Starts an account in which nothing was due. */
 void loss_account_init(struct loss_account *);
-/* The number of the reason with this text, which is added if the account does not have it; the
- * text must live as long as the account and its copies. Where the account is full: LOSS_UNNAMED. */
+/* The number of the reason with this text, which is added if the account does not have it; the text
+ * must live as long as the account and its copies. LOSS_UNNAMED: the account is full. */
 uint32_t loss_account_reason(struct loss_account *, const char *text);
-/* n more samples (or profiles) with this reason; 0: complete. */
+/* Adds n samples (or profiles) with this reason; LOSS_NONE: complete. */
 void loss_account_add(struct loss_account *, uint32_t reason, uint64_t n);
 /* Counts at most n samples of the reason `from` as `to`, which is of the same stage. */
 void loss_account_move(struct loss_account *, enum loss_reason from, enum loss_reason to,
 		       uint64_t n);
-/* All figures become 0; the reasons stay, with their numbers. */
+/* Sets all figures to 0; the reasons keep their numbers. */
 void loss_account_clear(struct loss_account *);
-/* "12 ring full, 3 timer skipped": what one stage counted, for people. Empty: nothing. */
+/* Appends the counts of one stage for people, "12 ring full, 3 timer skipped"; nothing if all are
+ * 0. */
 void loss_account_list(const struct loss_account *, enum loss_stage, struct buf *);
-/* {"ring full": 12, ..}: likewise, as an object. The core's reasons of ticks and delivery are
- * there with 0 too. */
+/* The same as an object, {"ring full": 12, ..}, which includes the core's reasons of ticks and
+ * delivery with 0. */
 void loss_account_json(const struct loss_account *, enum loss_stage, const char *name,
 		       struct json *);
 #endif

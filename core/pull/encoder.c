@@ -9,7 +9,7 @@
 
 #include "pprof/pprof.h"
 
-#define RETRY_NS 10000000 /* there was no memory for the call */
+#define RETRY_NS 10000000 /* without memory for the call */
 
 struct pull_encoder {
 	struct loop *loop;

@@ -13,10 +13,10 @@
 #include "target/labelset.h"
 
 #define DEFAULT_SECONDS 30u
-#define MAX_PARAMS 64u /* seconds may be there many times: Parca repeats it */
+#define MAX_PARAMS 64u /* Parca repeats `seconds` many times */
 #define SHOWN 80u      /* bytes of a wrong parameter in an error */
 
-/* What a client sent, as an error can show it. */
+/* Writes an error with the client's text, shortened and printable. */
 static int fail(char error[256], const char *sentence, const char *text)
 {
 	struct buf shown = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client asks of /debug/pprof/profile: "seconds=10&process=nginx&unit=web.service". */
+/* A client's request to /debug/pprof/profile: "seconds=10&process=nginx&unit=web.service". */
 #ifndef PULL_REQUEST_H
 #define PULL_REQUEST_H
 
@@ -14,8 +14,8 @@
 
 struct pull_request {
 	uint32_t seconds;
-	/* Labels that a process must have, all of them; of an empty text: must not have. Their
-	 * texts point into `text`. */
+	/* Labels that a process must have, all of them; a label with an empty text it must not
+	 * have. Their texts point into `text`. */
 	struct fusee_label selectors[PULL_SELECTORS];
 	uint32_t nselectors;
 	char text[PULL_QUERY];
@@ -26,9 +26,9 @@ struct pull_request {
 int pull_request_parse(struct pull_request *, const char *query, char error[256]);
 /* The sentence about a selector whose label no process has. */
 void pull_request_unknown(const struct fusee_label *, char error[256]);
-/* The sentence about a selector whose label profiles leave out. */
+/* The sentence about a selector whose label is omitted from profiles. */
 void pull_request_omitted(const struct fusee_label *, char error[256]);
-/* Labels of one process: do they have all that is selected? */
+/* Whether the labels of a process meet all selectors. */
 bool pull_request_selects(const struct pull_request *, const struct fusee_label *labels,
 			  uint32_t n);
 #endif

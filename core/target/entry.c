@@ -66,8 +66,8 @@ static void point(struct fusee_str *s, const char **at)
 	*at += s->len;
 }
 
-/* Copies the labels to the draft, in their order, without those that have no value, `pid`, which
- * the core alone sets, and second values of a name. Returns how many did not fit. */
+/* Copies the labels to the draft, in their order. Omits labels without a value, `pid`, which only
+ * the core sets, and second values of a name. Returns how many did not fit. */
 static uint32_t pick_labels(const struct fusee_target *t, struct labelset_draft *d)
 {
 	uint32_t dropped = 0;

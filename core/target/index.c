@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "target/internal/internal.h"
 
-/* The list of that hash; made if missing. NULL: no memory. */
+/* The list of that hash, which is added if missing. NULL: no memory. */
 static struct target_list *list_of(struct hashmap *in, uint64_t hash)
 {
 	struct target_list *l = hashmap_get(in, hash);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The label set of one process: what all targets that match it state, joined. */
+/* The label set of one process: the labels of all targets that match it, joined. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "target/internal/internal.h"
 
-/* What fusee itself knows of a process: the first three are labels of every set. */
+/* Labels that fusee itself knows of a process; the first three are in every set. */
 enum own {
 	OWN_PROCESS,
 	OWN_CGROUP,
@@ -22,7 +22,7 @@ enum own {
 
 static const struct {
 	const char *name;
-	const char *by; /* who said it; "": the kernel */
+	const char *by; /* its origin; "": the kernel */
 } owns[OWNS] = {
 	[OWN_PROCESS] = {"process", ""},
 	[OWN_CGROUP] = {"cgroup", ""},
@@ -38,7 +38,7 @@ struct lookup {
 	uint64_t identity; /* of the process */
 	struct labelset_draft d;
 	const struct target_entry *from[LABELSET_MAX]; /* of d.labels; NULL: the process's own */
-	struct fusee_str service;                      /* the label that service_name is of */
+	struct fusee_str service;                      /* label whose value service_name has */
 	uint32_t reserved; /* places kept for the labels that every set has */
 	uint32_t dropped;  /* labels that did not fit */
 	bool known, failed;
@@ -82,7 +82,7 @@ static bool find_add(struct targets *ts, struct target_entry *e)
 	return true;
 }
 
-/* from: the entry that has it; NULL: the process's own. */
+/* from: the entry with the label; NULL: the process's own label. */
 static void add_label(struct lookup *l, struct fusee_str name, struct fusee_str value,
 		      const struct target_entry *from)
 {
@@ -105,8 +105,8 @@ static bool is_reserved(const struct lookup *l, struct fusee_str name)
 	return l->ts->selected && label_str_equal(name, label_str("service_name"));
 }
 
-/* Was the entry put for this process? An entry that says when its process began is bound to the
- * process that has the pid at its first match: to read when that began would be to wait for the
+/* Whether the entry was put for this process. An entry with a start time is bound to the process
+ * that has the pid at its first match: reading that process's start time could block on the
  * process. */
 static bool is_same_process(const struct lookup *l, struct target_entry *e)
 {
@@ -174,7 +174,7 @@ static void add_joined(struct lookup *l)
 	}
 }
 
-/* The value of the label that service_name is to have the value of. */
+/* The value for service_name. */
 static struct fusee_str choose_service(struct lookup *l)
 {
 	const struct fusee_table *names = &l->ts->selected->service_name;
@@ -204,7 +204,7 @@ static void add_service(struct lookup *l)
 		add_label(l, name, value, NULL);
 }
 
-/* NULL: not known, or not selected. */
+/* NULL: unknown, or not selected. */
 static const char *own_text(const struct targets *ts, const struct target_process *p, enum own i)
 {
 	static const struct target_labels none;
@@ -231,7 +231,7 @@ static const char *own_text(const struct targets *ts, const struct target_proces
 	return NULL;
 }
 
-/* As label values, in ts->text. -ENOMEM. */
+/* Writes the process's own labels as label values to ts->text. -ENOMEM. */
 static int own_values(struct targets *ts, const struct target_process *p,
 		      struct fusee_str own[OWNS])
 {
@@ -260,7 +260,7 @@ static void add_own(struct lookup *l, const struct fusee_str own[OWNS])
 			add_label(l, label_str(owns[i].name), own[i], NULL);
 }
 
-/* The id of the set, or of one without texts of the process's own if they take too much memory. */
+/* The id of the set; if its texts take too much memory, of a set without the process's texts. */
 static uint32_t intern(struct targets *ts, struct labelset_draft *d, pid_t pid)
 {
 	uint32_t id = labelsets_find(&ts->sets, d), uid;

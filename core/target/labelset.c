@@ -37,7 +37,7 @@ int labelset_value(struct buf *out, struct fusee_str value)
 {
 	size_t from = out->len, len = value.len, end;
 
-	/* utf8_clean() makes at least one byte of each, so the rest can never fit. */
+	/* utf8_clean() writes at least one byte for each byte, so the rest cannot fit. */
 	if (len > LABELSET_VALUE_MAX + 4)
 		len = LABELSET_VALUE_MAX + 4;
 	if (len && utf8_clean(out, value.p, len))

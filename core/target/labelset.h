@@ -24,8 +24,8 @@ struct labelset_draft {
 
 struct labelsets {
 	struct hashmap by_id, by_hash;
-	struct user_budget *budget; /* borrowed; of the users whose processes had the sets first */
-	uint32_t last;              /* the last id given out; ids are not used again */
+	struct user_budget *budget; /* borrowed; a set counts for its first user */
+	uint32_t last;              /* the last id that was assigned; ids are not reused */
 };
 
 void labelsets_fini(struct labelsets *); /* {0} is valid */
@@ -38,7 +38,7 @@ int labelset_value(struct buf *out, struct fusee_str value);
 const struct fusee_label *labelset_find(const struct labelset_draft *, struct fusee_str name);
 /* The id of the set. The names must be distinct; sorts the draft by name. 0: there is none. */
 uint32_t labelsets_find(const struct labelsets *, struct labelset_draft *);
-/* The same; the set is copied if it is new, and its bytes are of that user. 0: no memory. */
+/* The same; a new set is copied, and its bytes count for that user. 0: no memory. */
 uint32_t labelsets_intern(struct labelsets *, struct labelset_draft *, uint32_t uid);
 /* The labels of a set, sorted by name, all with text values; texts end with a NUL too. They are
  * valid until the set is swept. NULL: no such id. */
@@ -54,7 +54,7 @@ bool labels_equal(const struct fusee_label *, uint32_t n, const struct fusee_lab
 uint64_t labels_hash(const struct fusee_label *, uint32_t n);
 /* The bytes that labels_copy() writes. */
 size_t labels_size(const struct fusee_label *, uint32_t n);
-/* Copies labels, and behind the last of them their texts, each with a NUL. */
+/* Copies labels, followed by their texts, each with a NUL. */
 void labels_copy(struct fusee_label *to, const struct fusee_label *, uint32_t n);
 
 static inline bool label_str_equal(struct fusee_str a, struct fusee_str b)

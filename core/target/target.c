@@ -8,7 +8,7 @@
 
 #include "target/internal/internal.h"
 
-/* The source of that id; made if missing. NULL: no memory. */
+/* The source of that id, which is added if missing. NULL: no memory. */
 static struct target_source *source_of(struct targets *ts, uint32_t id)
 {
 	struct target_source *s = hashmap_get(&ts->sources, id);
@@ -98,7 +98,7 @@ static int put_entry(struct targets *ts, const struct fusee_target *t, struct ta
 		return 0;
 	}
 	if (live)
-		live->round = 0; /* the commit ends it, whether the new entry fits or not */
+		live->round = 0; /* the commit removes it, whether the new entry fits or not */
 	refused = bound_texts(ts, t, &e);
 	if (refused == -ENOMEM)
 		return refused;
@@ -154,7 +154,7 @@ void targets_begin(struct targets *ts, uint32_t source)
 	struct target_source *s = source_of(ts, source);
 
 	if (!s)
-		return; /* the puts that follow return -ENOMEM */
+		return; /* the following puts return -ENOMEM */
 	source_filter(ts, s, is_not_staged);
 	s->open = true;
 	s->round++;

@@ -19,11 +19,11 @@ int targets_new(struct targets **ret); /* 0 or -ENOMEM */
 void targets_free(struct targets *);   /* NULL is valid */
 
 /*
- * Adds or replaces the target of that key. `source` is a number of the caller's for one discovery
- * instance. Texts are copied. Values are truncated to 256 bytes; labels without a value are
- * ignored. -EINVAL: *why (else NULL) is a static sentence; -EDQUOT: label texts of the process's
- * user, or of all, take too much memory: the target has no labels; -ENOSPC: there are 200,000
- * targets; -ENOMEM.
+ * Adds or replaces the target of that key. `source`: a number that the caller chooses for each
+ * discovery instance. Texts are copied. Values are truncated to 256 bytes; labels without a value
+ * are ignored. -EINVAL: *why (else NULL) is a static sentence; -EDQUOT: label texts of the
+ * process's user, or of all, take too much memory: the target has no labels; -ENOSPC: there are
+ * 200,000 targets; -ENOMEM.
  */
 int targets_put(struct targets *, uint32_t source, const struct fusee_target *, const char **why);
 /* 0 or -ENOENT. */
@@ -50,21 +50,21 @@ struct target_process {
 	uint64_t identity;  /* procfs_identity(); 0: unknown */
 	const char *cgroup; /* path of its control group; "": unknown */
 	const char *name;   /* base name of its executable; "": unknown */
-	/* NULL: unknown. The path of its executable, and what that file says of itself. */
+	/* NULL: unknown. The path of its executable, its build ID and its compiler. */
 	const char *executable, *build_id, *compiler;
 };
 
-/* Labels on request, beside those that sources say. */
+/* Labels on request, in addition to those of sources. */
 struct target_labels {
 	/* Which label's value becomes `service_name`: the first of these names (struct fusee_str)
 	 * that a set has with a value; without any of them it is that of `process`, or
-	 * "unknown_service". A name of "service_name" is what sources say. */
+	 * "unknown_service". "service_name" names the sources' own label. */
 	struct fusee_table service_name;
 	bool kernel; /* its release */
 	bool executable, build_id, compiler;
 };
-/* Borrowed until the next call; NULL, as at first: none of them, and service_name only if a source
- * says it. To be followed by a new lookup of all processes. */
+/* Borrowed until the next call. NULL, the initial value: no such labels, and service_name only from
+ * a source. All processes must be looked up anew afterwards. */
 void targets_set_labels(struct targets *, const struct target_labels *);
 
 #define TARGET_NONE 0u
@@ -72,12 +72,12 @@ void targets_set_labels(struct targets *, const struct target_labels *);
 /*
  * The id of the process's label set, of at most 32 labels; `process`, `cgroup` and `host` are
  * always among them, `pid` never. The value of a label comes from the first target that has the
- * label: by pid, by control group and then the groups above, then what is known of the process
- * itself, then by a label found so far; among targets of one kind the lowest source, then the
- * lowest key. *known (may be NULL): at least one
- * target matched. If label texts of the process's user, or of all, take too much memory, a new set
- * has `host`, an empty `cgroup` and TARGET_REFUSED as `process` only; once there is room,
- * targets_changes() reports it. The set is valid until targets_sweep(). TARGET_NONE: no memory.
+ * label: by pid, by control group and then the groups above, then fusee's own knowledge of the
+ * process, then by a label found so far; among targets of one kind the lowest source, then the
+ * lowest key. *known (may be NULL): at least one target matched. If label texts of the process's
+ * user, or of all, take too much memory, a new set has `host`, an empty `cgroup` and TARGET_REFUSED
+ * as `process` only; once there is room, targets_changes() reports it. The set is valid until
+ * targets_sweep(). TARGET_NONE: no memory.
  */
 uint32_t targets_labels(struct targets *, const struct target_process *, bool *known);
 
@@ -86,8 +86,8 @@ uint32_t targets_labels(struct targets *, const struct target_process *, bool *k
 struct target_origin {
 	uint32_t source; /* of the target that has the label; TARGET_OWN: fusee itself knows it */
 	uint32_t match;  /* enum fusee_match of that target */
-	/* The control group, or the name of the label, that it matched by; of TARGET_OWN: where
-	 * fusee found it */
+	/* The control group, or the name of the label, that it matched by; of TARGET_OWN: fusee's
+	 * origin of it */
 	struct fusee_str by;
 	struct fusee_str from; /* of service_name: another label, whose value it is; "": none */
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the agent that runs on this machine keeps its profiles. */
+/* Finds the store to which the agent on this machine writes its profiles. */
 #ifndef CLI_QUERY_AGENT_H
 #define CLI_QUERY_AGENT_H
 
-/* Both are malloc'ed, and as query_place_open() takes them. */
+/* Both are malloc'ed arguments for query_place_open(). */
 struct query_agent_store {
 	char *place;
 	char *options; /* NULL: none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a query has taken no sample. */
+/* Explains why a query has taken no sample. */
 #ifndef CLI_QUERY_NOTHING_H
 #define CLI_QUERY_NOTHING_H
 
@@ -10,7 +10,7 @@ struct query_nothing {
 	const struct store_request *request; /* that took nothing */
 	const struct store_counts *counts;   /* of it */
 	const char *place, *selector;        /* as typed */
-	const char *side; /* "", or the option of a comparison that it was for, "--diff: " */
+	const char *side; /* "", or the option of the comparison's side, "--diff: " */
 };
 
 /* Logs an error. */

@@ -6,18 +6,18 @@
 #include "base/buf.h"
 #include "query/store.h"
 
-/* What takes the windows, as merged_add(), sums_add() and label_list_add() do. */
+/* Takes a window, as merged_add(), sums_add() and label_list_add() do. */
 typedef int query_take(void *to, const struct fusee_profile *, const char *name, struct buf *error);
 
-/* Reads the windows of a request. Files that cannot be read are named, the first ten of them, and
- * counted. An exit code, after one error was logged. */
+/* Reads the windows of a request. Counts files that cannot be read, and names the first ten. An
+ * exit code, after one error was logged. */
 int query_read(struct store *, const struct store_request *, query_take *, void *to,
 	       struct store_counts *);
-/* What was taken of it. */
+/* The data that was taken. */
 struct query_taken {
-	uint64_t stacks; /* with their labels, of each window */
-	int64_t samples; /* the same in samples, if `counts` */
-	bool counts;     /* the windows say it */
+	uint64_t stacks; /* with their labels, per window */
+	int64_t samples; /* if `counts` */
+	bool counts;     /* the windows count samples */
 };
 /* A line on stderr: how much was read, of both sides of a comparison. */
 void query_log_counts(const struct store_counts *, const struct store_counts *,

@@ -16,9 +16,9 @@ struct saved_registers;
 /* source: borrowed. NULL: no memory. */
 struct saved_registers *saved_registers_new(struct task_registers *source, pid_t pid);
 void saved_registers_free(struct saved_registers *); /* NULL is fine */
-/* The registers of the thread as of some milliseconds ago at most. NULL: it ran then. Valid until
- * the next call. */
+/* The registers of the thread, read at most some milliseconds ago. NULL: the thread was running
+ * then. Valid until the next call. */
 const struct task_record *saved_registers_of(struct saved_registers *, pid_t tid);
-/* Has the thread not run since its record was made? */
+/* Whether the thread has not run since its record was made. */
 bool saved_registers_hold(const struct saved_registers *, const struct task_record *);
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Takes the stacks of all threads of a process now, of waiting threads too. Where the kernel
- * permits it, the stacks of threads that do not run are read without a stop: their registers are
- * those that the kernel saved, and that they did not run meanwhile is checked. Other threads are
- * stopped by ptrace(2) while their registers and the memory that their stack is unwound over are
- * read. The profiler is one without events. For one thread.
+ * permits it, a thread that does not run is not stopped: its registers are those that the kernel
+ * saved, and dump checks that it did not run meanwhile. Other threads are stopped by ptrace(2)
+ * while their registers and stack memory are read. The profiler has no events. For one thread.
  */
 #ifndef DUMP_THREADS_H
 #define DUMP_THREADS_H
@@ -19,7 +18,7 @@
 
 /* Why a thread has no user stack. */
 enum dump_miss {
-	DUMP_TAKEN, /* it has: in the collector, by its tid */
+	DUMP_TAKEN, /* it has a stack: in the collector, by its tid */
 	DUMP_ENDED,
 	DUMP_NO_RIGHT,
 	DUMP_TRACED,  /* state.tracer traces it */
@@ -30,8 +29,8 @@ enum dump_miss {
 struct dumped_thread {
 	struct thread_state state;
 	enum dump_miss miss;
-	uint64_t stopped_ns; /* in all, at most */
-	uint32_t stops;      /* 0: it was not; more than one: something was missing at first */
+	uint64_t stopped_ns; /* in all; an upper bound */
+	uint32_t stops;      /* 0: not stopped; above 1: data was missing at earlier stops */
 };
 
 struct dump {
@@ -46,13 +45,13 @@ struct dump_options {
 	pid_t pid;
 	const pid_t *tids; /* only these threads; ntids 0: all */
 	uint32_t ntids;
-	bool stop;               /* each thread is stopped, also where that is not necessary */
+	bool stop;               /* each thread is stopped, even if that is not necessary */
 	_Atomic uint32_t *beats; /* incremented at each step, which takes seconds at most, unless
 				    the process keeps its readers waiting */
 };
 
 /* Adds the threads of one process, and their stacks to the collector in slot 0. 0; -ESRCH: there is
- * no such process, or it has ended; -EACCES, -EPERM: no right to look into it; -EFBIG: more than
+ * no such process, or it has ended; -EACCES, -EPERM: no right to read it; -EFBIG: more than
  * DUMP_MAX_THREADS; -EAGAIN: code was unmapped meanwhile, so that the stacks may be wrong; -errno.
  */
 int dump_process(struct dump *, struct profiler *, const struct dump_options *);

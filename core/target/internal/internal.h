@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of target.c share. For no other file.
+ * The data and functions that target.c, entry.c, index.c and labels.c share. Only they include
+ * this.
  *
  * An entry is one target of one source. It is in three lists: that of its key (to find the entry
  * again), that of what it matches by (to find the entries that match a process), and that of its
  * source. An entry that is put between targets_begin() and targets_commit() is staged: it is in its
  * lists, so that the commit needs no memory and cannot fail, but no lookup returns it.
  *
- * Calls go target.c and target_labels.c -> target_entry.c, target_index.c -> labelset.c.
+ * target.c and labels.c call entry.c and index.c, and all call labelset.c.
  */
 #ifndef TARGET_INTERNAL_H
 #define TARGET_INTERNAL_H
@@ -37,8 +38,8 @@ struct target_entry {
 	struct target_entry *next[LISTS], *prev[LISTS];
 	struct target_source *source;
 	bool staged;
-	uint64_t process; /* identity of the process that it matched first; 0: of none yet */
-	uint32_t uid;     /* whose label texts they are */
+	uint64_t process; /* identity of the process that it matched first; 0: none yet */
+	uint32_t uid;     /* the user who chose the label texts */
 	uint32_t bytes;   /* of that user's budget */
 	uint64_t round;   /* the source's round in which the entry was last put; 0: deleted in it */
 	struct fusee_target t;
@@ -59,7 +60,7 @@ struct targets {
 	struct hashmap sources;       /* struct target_source, by id */
 	struct labelsets sets;
 	struct user_budget texts; /* of labels, in entries and sets */
-	bool refused;             /* a set, for want of room */
+	bool refused;             /* a set was refused because label texts take too much memory */
 	uint64_t generation;
 	pid_t changed[TARGET_MAX_CHANGED]; /* since the last targets_changes() */
 	uint32_t nchanged;
@@ -72,7 +73,7 @@ struct targets {
 	size_t nfound, cap;
 };
 
-/* target_index.c */
+/* index.c */
 /* The source's entry of that key, staged or not. NULL: none. */
 struct target_entry *target_entry_find(const struct targets *, const struct target_source *,
 				       struct fusee_str key, bool staged);
@@ -86,7 +87,7 @@ void target_entry_publish(struct targets *, struct target_entry *);
 /* The entries with the hash of what `like` matches by. Different texts can have equal hashes. */
 const struct target_list *target_matches(const struct targets *, const struct fusee_target *like);
 
-/* target_entry.c */
+/* entry.c */
 /* Copies what a plugin handed in, which may be of an older or newer ABI, to *t and checks it.
  * -EINVAL: *why is static text. */
 int target_check(const struct fusee_target *given, struct fusee_target *t, const char **why);
@@ -97,6 +98,6 @@ bool target_entry_equal(const struct target_entry *, const struct target_entry *
 void target_count_dropped_labels(uint32_t n);
 /* The user who chose the texts: of the process, or, without a pid, root. */
 uint32_t target_user(pid_t pid);
-/* Are more texts of the user kept? A refusal is counted. what: "target", "process". */
+/* Whether more texts of the user may be kept. Counts a refusal. what: "target", "process". */
 bool target_texts_have_room(const struct targets *, uint32_t uid, const char *what);
 #endif
