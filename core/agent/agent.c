@@ -24,7 +24,7 @@
 #define ENDING_NS 20000000u
 #define SWEEP_SECONDS 10
 #define TRIM_SECONDS 30 /* windows and reloads leave up to 10 MB of freed memory in the heap */
-#define RING_HZ 99.0    /* rings hold a quarter of a second at this rate */
+#define RING_HZ 99.0    /* rings hold the samples of a quarter of a second at this rate */
 
 /* ---- signals and timers ---- */
 
@@ -206,7 +206,7 @@ static bool is_namespace(const char *path, uint32_t first)
 	return !stat(path, &st) && st.st_ino != first;
 }
 
-/* In a container many processes cannot be seen, and no call fails. */
+/* Warns in a container: many processes are invisible there although no call fails. */
 static void warn_container(void)
 {
 	bool pids = is_namespace("/proc/self/ns/pid", FIRST_PID_NS);
@@ -224,8 +224,8 @@ static void warn_container(void)
 			    "(--cgroupns=host, or the host's /sys/fs/cgroup mounted in it)");
 }
 
-#define FILES 512        /* descriptors that an agent with some sinks has on a small machine */
-#define MOST_FILES 16384 /* more than files of targets may be open: unwind/file_quota.c */
+#define FILES 512        /* descriptors that an agent with some sinks needs on a small machine */
+#define MOST_FILES 16384 /* above the limit of open files of targets: unwind/file_quota.c */
 
 static void warn_few_files(void)
 {
@@ -238,8 +238,8 @@ static void warn_few_files(void)
 			(unsigned long long)files.rlim_max);
 }
 
-/* The table of descriptors gets its size while this process has one thread. Later the kernel lets
- * the thread for which the table grows wait for all CPUs: for a second, if they are busy. */
+/* Grows the table of descriptors while this process has one thread. Later the thread that makes it
+ * grow would wait for an RCU grace period, up to a second on busy CPUs. */
 static void reserve_files(void)
 {
 	struct rlimit files;

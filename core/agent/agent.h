@@ -9,7 +9,7 @@
 #include "plugin/plugin.h"
 
 struct agent_options {
-	/* Makes the plan, at the start and at each reload; as plan_from_script(). */
+	/* Makes the plan, at the start and at each reload; returns as plan_from_script(). */
 	int (*plan)(void *arg, const struct plugin_folder *, struct plan **, struct plan_errors *);
 	void *arg;
 	const char *plugin_dir;

@@ -11,14 +11,15 @@
 #include "base/metrics.h"
 #include "lua/callback.h"
 
-#define EARLY_NS 100000000u      /* a callback may be due so soon: the timer has no exact seconds */
+#define EARLY_NS 100000000u      /* a callback may run this early: timers are not exact */
 #define LONGEST_NS 300000000000u /* between two calls of a callback that fails */
 #define SECOND 1000000000u
 #define PATIENCE 3u /* failures in a row */
 
 /* ---- the view ---- */
 
-/* A process, and, first, its decision: sorted, the processes of a decision follow each other. */
+/* A process with its decision. Members are sorted by decision, so that the processes of a decision
+ * are adjacent. */
 struct member {
 	uint64_t decision; /* its address */
 	pid_t pid;
@@ -32,7 +33,7 @@ struct view_builder {
 	struct callback_target *targets;
 	const struct decision **decisions; /* of the targets */
 	size_t ntargets;
-	pid_t *pids; /* of all members, in their order */
+	pid_t *pids; /* of all members, in the same order */
 	struct hashmap cpu;
 	bool no_memory;
 };
@@ -124,7 +125,7 @@ static void close_window(struct callbacks *c, uint32_t sink)
 	worker_dispatch(c->instances->sampling->profiler.worker);
 }
 
-/* The profile begins with a window of its own. */
+/* Closes the open window, so that the profile begins with a window of its own. */
 static int begin_profile(struct callbacks *c, const struct decision *d,
 			 const struct callback_action *a, uint64_t until_ns)
 {
@@ -139,7 +140,8 @@ static int begin_profile(struct callbacks *c, const struct decision *d,
 	return r;
 }
 
-/* Its last samples were drained and the decisions are back before this is called. */
+/* Closes the windows of profiles that have ended; their last samples were drained and the decisions
+ * restored before. */
 static void end_profiles(struct callbacks *c, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < c->instances->plan->nsinks; i++)
@@ -167,7 +169,7 @@ static int act(struct callbacks *c, const struct decision *d, const struct callb
 	return -EINVAL;
 }
 
-/* Samples that were taken before carry the period of the earlier rate: they are drained first. */
+/* Earlier samples have the period of the earlier rate, so they are drained first. */
 static void act_all(struct callbacks *c, const struct view_builder *b,
 		    const struct callback_actions *actions, const char *where, uint64_t now_ns)
 {
@@ -286,7 +288,7 @@ static void reset(struct callbacks *c)
 	}
 }
 
-/* Another plan runs: each callback is due after its period. */
+/* Starts the callbacks of another plan: each is due after its period. */
 static void begin(struct callbacks *c, uint64_t now_ns)
 {
 	const struct plan *p = c->instances->plan;
@@ -311,7 +313,7 @@ void callbacks_run_due(struct callbacks *c, uint64_t now_ns)
 			run(c, i, now_ns);
 }
 
-/* A callback that fails three times in a row misses profiles for a time that doubles, too. */
+/* A callback that fails three times in a row also misses profiles, for a time that doubles. */
 void callbacks_built(void *arg, const struct plan_instance *sink,
 		     const struct fusee_profile *profile)
 {

@@ -40,7 +40,7 @@ static const char *sink_state(const struct delivery_stats *s)
 	return s->denied_since ? "denied" : *s->last_error ? "failing" : "ok";
 }
 
-/* A clock that was set back makes nothing younger than now. */
+/* The age is 0 if the clock was set back. */
 static void add_spool(struct json *j, const struct delivery_stats *s)
 {
 	uint64_t now = clock_ns(CLOCK_REALTIME), oldest = s->spooled_oldest_ns;
@@ -52,7 +52,7 @@ static void add_spool(struct json *j, const struct delivery_stats *s)
 	json_text(j, "spool_error", s->spool_error);
 }
 
-/* Of a sink that a server denies. */
+/* Appends the members of a sink that its server denies. */
 static void add_denied(struct json *j, const struct delivery_stats *s)
 {
 	uint64_t now = clock_now(), wait = s->retry_at > now ? s->retry_at - now : 0;

@@ -9,8 +9,8 @@
 #include "policy/rates.h"
 
 #define AIM 0.85    /* of the limit */
-#define LOWER 0.85  /* the share falls if it is to be below this part of itself */
-#define RAISE 1.275 /* and rises above: AIM / RAISE is two thirds of the limit */
+#define LOWER 0.85  /* the share falls only to below this part of itself */
+#define RAISE 1.275 /* and rises only to above this: AIM / RAISE is two thirds of the limit */
 
 /* ---- the law ---- */
 
@@ -38,7 +38,7 @@ double cpu_budget_share(const struct cpu_budget *b)
 	return b->share ? (double)b->share / RATES_ALL : 1;
 }
 
-/* CPUs that all samples would take. */
+/* The CPUs that fusee would use with all samples. */
 static double full_use(const struct cpu_budget *b)
 {
 	double sum = 0;
@@ -74,14 +74,14 @@ bool cpu_budget_step(struct cpu_budget *b, uint64_t now_ns, double used_s)
 	if (is_in_step(b, now_ns))
 		return false;
 	if (b->begin_ns) {
-		/* a process that has ended and is not reaped yet is in no sum */
+		/* a sum can fall: an ended process that is not reaped yet is in none */
 		b->steps[i].cpus = used_s > b->begin_s ? (used_s - b->begin_s) / seconds : 0;
 		b->steps[i].share = b->share;
 		b->n++;
 		b->share = fitting(b);
 	}
 	if (!b->begin_ns ||
-	    used_s > b->begin_s) /* a sum that fell comes back, and is no use of later */
+	    used_s > b->begin_s) /* a sum that fell recovers, which is not new use */
 		b->begin_s = used_s;
 	b->begin_ns = now_ns;
 	return b->share != before;
@@ -108,7 +108,7 @@ static void log_change(const struct cpu_budget *b, uint32_t before)
 			 b->share == CPU_BUDGET_FLOOR ? ", which is the least" : "");
 }
 
-/* Another plan runs. */
+/* Sets the limit of another plan. */
 static void set_limit(struct cpu_budget *b, struct agent_sampling *s, double limit)
 {
 	cpu_budget_begin(b, limit);
@@ -127,11 +127,11 @@ void cpu_budget_run(struct cpu_budget *b, struct agent_sampling *s, uint64_t now
 		set_limit(b, s, limit);
 	if (b->limit <= 0)
 		return;
-	if (s->paused_ns) { /* it says nothing about the cost of samples */
+	if (s->paused_ns) { /* while paused, the use is not that of samples */
 		b->begin_ns = 0;
 		return;
 	}
-	if (is_in_step(b, now_ns)) /* reading it costs too */
+	if (is_in_step(b, now_ns)) /* reading the use has a cost too */
 		return;
 	usage_cpu(&s->profiler, &u);
 	before = b->share;

@@ -19,7 +19,7 @@ struct explained {
 
 struct explaining {
 	const struct agent *a;
-	struct explained labels[LABELSET_MAX]; /* what the targets say */
+	struct explained labels[LABELSET_MAX]; /* the labels of targets */
 	uint32_t n;
 };
 
@@ -53,7 +53,7 @@ static const char *source_name(const struct explaining *e, const struct target_o
 	return "fusee";
 }
 
-/* How the label came to the process. */
+/* The origin of the label. */
 static void put_way(struct json *j, const struct explained *l)
 {
 	const struct target_origin *o = &l->origin;
@@ -83,7 +83,7 @@ static bool is_of_callback(const struct cached_decision *c, const struct fusee_l
 	return false;
 }
 
-/* A label that samples carry. c: NULL: there is no decision. */
+/* Appends a label of the samples. c NULL: there is no decision. */
 static void put_label(const struct explaining *e, const struct cached_decision *c,
 		      const struct fusee_label *l, struct json *j)
 {

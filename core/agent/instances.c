@@ -12,7 +12,7 @@
 
 #define MAX_PENDING (PLAN_MAX_SINKS * 4)
 
-/* A sink of another plan that still delivers, or, behind the sinks of a plan, the plan. */
+/* A sink of an earlier plan that still delivers, or, after the sinks of a plan, the plan itself. */
 struct removed {
 	struct removed *next;
 	struct sink_window *window; /* NULL: an entry of a plan */
@@ -25,11 +25,11 @@ struct attempt {
 	struct instances *running;
 	struct plan *plan;
 	struct sink_window *windows[PLAN_MAX_SINKS]; /* kept and new */
-	bool kept[PLAN_MAX_SINKS];                   /* by sinks of the new plan: it ran before */
+	bool kept[PLAN_MAX_SINKS];                   /* by sinks of the new plan: it runs already */
 	bool stays[PLAN_MAX_SINKS];                  /* by sinks of the running plan */
 	struct source *sources;
 	bool *source_kept, *source_stays;
-	struct removed *spare; /* enough for all sinks that are removed: that cannot fail */
+	struct removed *spare; /* entries for all removed sinks, so that removing cannot fail */
 	char *error;
 };
 
@@ -273,20 +273,21 @@ static void free_spare(struct attempt *t)
 		free(take_spare(t));
 }
 
-/* An abandoned delivery ends STOP_NS later at most: delivery_free() does not wait then. */
+/* Whether delivery_free() does not wait: an abandoned delivery ends at most STOP_NS after its
+ * deadline. */
 static bool has_ended(const struct removed *r, uint64_t now)
 {
 	return !r->window || delivery_ended(sink_window_delivery(r->window)) ||
 	       now > r->until_ns + STOP_NS;
 }
 
-/* all: also those that have not ended, which waits for them. */
+/* all: also sinks that have not ended; waits for them. */
 static void free_removed(struct instances *is, bool all)
 {
 	uint64_t now = clock_now();
-	bool used = false; /* by a sink, of the next plan in the list */
+	bool used = false; /* whether a sink uses the next plan in the list */
 
-	/* the newest first, each plan behind its own sinks */
+	/* the newest first, each plan after its sinks */
 	for (struct removed **at = &is->removed, *r; (r = *at);) {
 		bool stays = !all && (r->plan ? used : !has_ended(r, now));
 
@@ -304,7 +305,7 @@ static void free_removed(struct instances *is, bool all)
 
 /* ---- plans ---- */
 
-/* Ends sinks of a plan, but for those that stay, and then the plan. Nothing waits for them. */
+/* Begins to end the sinks of a plan, except those that stay, and the plan, without waiting. */
 static void put_aside(struct attempt *t, struct plan *plan, struct sink_window *const *windows,
 		      const bool *stays, uint64_t until)
 {
@@ -378,8 +379,8 @@ int instances_set_plan(struct instances *is, struct plan *plan, char **error)
 		r = check_fixed(&t);
 		if (!r)
 			r = make_sinks(&t);
-		/* What was sampled until now is of the running plan, with labels of its
-		 * discoveries alone. */
+		/* Samples until now belong to the running plan, with labels of its discoveries
+		 * only. */
 		if (!r && is->plan)
 			agent_sampling_drain(is->sampling);
 		if (!r)

@@ -17,9 +17,9 @@
 #define LEAST_CODE (32ull << 20)
 #define MOST_CODE (256ull << 20)
 
-/* Otherwise glibc raises both up to 32 and 64 MiB as soon as a large block is freed: then a
- * window's arrays lie between small blocks that stay, and as much remains free at the end of each
- * thread's heap, which malloc_trim() does not look at. */
+/* Otherwise glibc raises the thresholds up to 32 and 64 MiB when a large block is freed. Then a
+ * window's arrays would lie between small blocks that remain, and up to 64 MiB would stay free at
+ * the end of each thread's heap, which malloc_trim() does not return. */
 void memory_prepare(void)
 {
 	mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);

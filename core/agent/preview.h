@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a plan would do with the processes that run now: its discoveries run until each has
- * committed once, and its policy is called for each label set. Nothing is sampled, and no sink is
- * made. One thread.
+ * The decisions of a plan for the processes that run now: its discoveries run until each has
+ * committed once, and its policy is called for each label set. Samples nothing and creates no sink.
+ * One thread.
  */
 #ifndef AGENT_PREVIEW_H
 #define AGENT_PREVIEW_H
@@ -14,8 +14,8 @@
 
 struct preview;
 
-/* The plan is borrowed until preview_free(). Waits at most wait_ns for the discoveries; what fails
- * is logged. 0 or -errno. */
+/* The plan is borrowed until preview_free(). Waits at most wait_ns for the discoveries; failures
+ * are logged. 0 or -errno. */
 int preview_new(struct preview **ret, const struct plan *, uint64_t wait_ns);
 void preview_free(struct preview *); /* NULL is fine */
 /* Running processes without kernel threads; *profiled: how many would be profiled. */

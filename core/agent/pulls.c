@@ -18,12 +18,12 @@
 
 #define SECOND 1000000000ull
 #define COLLECTED_BYTES (8u << 20) /* samples of one pull */
-/* The time after the window for tables and symbols: clients wait for little longer than the window,
- * go tool pprof 1.5 * seconds + 5 s, Parca 3 s longer. */
+/* The time after the window for tables and symbols: clients wait little longer than the window: go
+ * tool pprof 1.5 * seconds + 5 s, Parca 3 s longer. */
 #define FINISH_NS (2 * SECOND)
 #define POLL_NS 20000000u
 
-/* In this order. */
+/* A pull passes through these states in this order. */
 enum pull_state { SAMPLES, WAITS, SYMBOLS, ENCODES, SENDS };
 
 struct pull {
@@ -38,7 +38,7 @@ struct pull {
 	uint32_t slot;                 /* SAMPLES, WAITS */
 	struct profiler_window window; /* SYMBOLS */
 	bool server_names;             /* SYMBOLS; as of struct build_options */
-	bool paused;                   /* sampling was, which ended the window */
+	bool paused;                   /* a pause of sampling ended the window */
 	struct pull_encoding encoding; /* from ENCODES on */
 };
 
@@ -64,7 +64,7 @@ static void count(const char *result)
 
 /* ---- answers ---- */
 
-/* go tool pprof shows the text where this line is. */
+/* go tool pprof prints the body of an error with this header. */
 #define ERROR_LINES "X-Go-Pprof: 1\r\nX-Content-Type-Options: nosniff\r\n"
 
 /* retry_s: 0: no Retry-After. */
@@ -108,7 +108,7 @@ static void on_released(void *arg)
 
 	p->request = NULL;
 	count(p->state == SENDS ? "answered" : "disconnected");
-	if (p->state != SYMBOLS && p->state != ENCODES) /* which end by a call for it */
+	if (p->state != SYMBOLS && p->state != ENCODES) /* a callback ends these states */
 		pull_free(p);
 }
 
@@ -125,7 +125,8 @@ static void fail(struct pull *p, int err)
 
 /* ---- the profile ---- */
 
-/* Ticks that were lost are no process's: they are samples of a profile of all processes. */
+/* The process of a lost tick is unknown: only a profile of all processes has lost ticks as
+ * samples. */
 static void add_losses(struct builder *b, const struct pull *p, uint64_t period_ns)
 {
 	if (!p->what.nselectors) {
@@ -138,7 +139,7 @@ static void add_losses(struct builder *b, const struct pull *p, uint64_t period_
 				   "sample is of is not known");
 }
 
-/* As struct build_options has it; the texts are the plan's. NULL: no memory. */
+/* The list for struct build_options; the texts belong to the plan. NULL: no memory. */
 static const char **omitted_labels(const struct plan *plan)
 {
 	const struct fusee_table *names = &plan->pulls.omit;
@@ -243,7 +244,7 @@ static void on_symbolized(void *arg)
 	pull_encoder_add(p->all->encoder, &p->encoding);
 }
 
-/* The profile has addresses in place of names that have not come. */
+/* Symbols are late: the profile has addresses in place of missing names. */
 static void on_late(void *arg)
 {
 	struct pull *p = arg;
@@ -301,7 +302,8 @@ static void on_window_end(void *arg)
 	on_waited(p);
 }
 
-/* Records of other times may still be in the rings when a window begins, and when it ends. */
+/* Whether the window takes the sample: the rings may hold records of before its begin and after its
+ * end. */
 static bool takes(const struct pull *p, const struct decision *d, uint64_t time)
 {
 	return p->state <= WAITS && time >= p->begin_ns && time < p->end_ns &&
@@ -332,7 +334,7 @@ static uint32_t pending(void *arg, const struct collector **c, uint32_t n)
 
 /* ---- requests ---- */
 
-/* Seconds until the first window of those that run has ended. */
+/* Seconds until the first running window ends. */
 static uint64_t retry_seconds(const struct pulls *all)
 {
 	uint64_t now = clock_now(), first = UINT64_MAX;
@@ -370,7 +372,7 @@ static bool refuse_now(const struct pulls *all, struct http_request *q)
 	return true;
 }
 
-/* A selector by a label that nothing has would be an empty profile, without a word. */
+/* Finds a selector whose label no process has: it would silently give an empty profile. */
 struct missing {
 	const struct pull_request *what;
 	bool found[PULL_SELECTORS];
@@ -388,7 +390,8 @@ static void find_names(void *arg, const struct decision *d)
 	}
 }
 
-/* What profiles leave out cannot be found out by what a selector changes in them either. */
+/* An omitted label must not select either, because the selected profiles would reveal its
+ * values. */
 static bool is_omitted(const struct pulls *all, struct fusee_str name)
 {
 	const struct fusee_table *omit = &all->instances->plan->pulls.omit;
@@ -425,7 +428,7 @@ static int open_window(struct pull *p)
 	struct profiler *profiler = profiler_of(all);
 	int r = all->encoder ? 0 : pull_encoder_new(&all->encoder, all->instances->loop);
 
-	agent_sampling_drain(all->instances->sampling); /* those are samples of earlier */
+	agent_sampling_drain(all->instances->sampling); /* samples of before the window */
 	if (!r)
 		r = profiler_open_window(profiler, &p->slot);
 	if (r)
@@ -484,7 +487,7 @@ int pulls_new(struct pulls **ret, struct instances *is)
 	return 0;
 }
 
-/* Not at once: what the end of a window calls may free others. */
+/* Ends the windows by timers, because the end of a window may free other pulls. */
 void pulls_paused(struct pulls *all)
 {
 	uint64_t now = clock_now();
@@ -497,7 +500,7 @@ void pulls_paused(struct pulls *all)
 		p->end_ns = now;
 		p->paused = true;
 		if (loop_at(all->instances->loop, now, on_window_end, p, &at_once))
-			continue; /* no memory: the answer comes when it would have come */
+			continue; /* no memory: the window ends at its original time */
 		loop_timer_free(p->timer);
 		p->timer = at_once;
 	}

@@ -24,7 +24,7 @@ static struct relabeled *apply(const struct plan_instance *sink, const struct fu
 	return relabel_apply(lists, 2, labels, n, &r) ? NULL : r;
 }
 
-/* The target's labels, in which those of the policy replace others of their names. Their number. */
+/* Joins the labels: the policy's replace the target's of the same name. Returns their number. */
 static uint32_t join(const struct fusee_label *labels, uint32_t n,
 		     const struct policy_answer *answer, struct fusee_label all[RELABEL_LABELS])
 {

@@ -21,15 +21,15 @@
 
 #define TICK_NS 250000000u
 #define TICKS (1000000000u / TICK_NS) /* a second */
-#define MAPPING_TICKS (2 * TICKS)     /* a process maps its files for so long after it began */
+#define MAPPING_TICKS (2 * TICKS)     /* for so long after its begin a process maps its files */
 /* The first process event after a quiet time is handled within SETTLE_NS, further events each
  * PACE_NS. SETTLE_NS is a little more than process_events_drain() waits for records of other CPUs.
  */
 #define SETTLE_NS 3000000u
 #define PACE_NS 100000000u
-#define FIND_NS 20000000u /* processes are looked for so long at a time */
+#define FIND_NS 20000000u /* the time of one search for processes */
 #define FIND_PAUSE_NS 200000000u
-#define STOP_EVENTS_NS 500000000u       /* for the last process events */
+#define STOP_EVENTS_NS 500000000u       /* wait for the last process events */
 #define COLLECTED_BYTES (64u << 20)     /* samples of all windows */
 #define WAITING_BYTES (64u << 20)       /* stack copies that wait for tables */
 #define MAX_CLOSED (PLAN_MAX_SINKS * 5) /* windows that wait for symbols */
@@ -46,8 +46,8 @@ static uint64_t slots_of(const struct agent_sampling *s, uint64_t sinks)
 	return slots;
 }
 
-/* The BPF sampler has chosen which samples are kept. Without it that is done here, before the stack
- * is unwound. */
+/* Whether a sample is kept. The BPF sampler has chosen its samples already; others are chosen here,
+ * before the stack is unwound. */
 static bool is_kept(struct agent_sampling *s)
 {
 	s->random ^= s->random << 13; /* xorshift32 */
@@ -69,7 +69,8 @@ static void set_weight(struct agent_sampling *s, const struct sample *sample,
 	r->share = s->share;
 }
 
-/* Records of before the pause may still be in the rings. */
+/* Whether the sample is from after the begin of a pause: the rings may still hold earlier
+ * samples. */
 static bool is_paused(const struct agent_sampling *s, const struct sample *sample)
 {
 	return s->paused_ns && sample->time >= s->paused_ns;
@@ -143,15 +144,15 @@ static int on_decision(void *arg, pid_t pid, const struct decision *d, bool inhe
 		rates_exited(s->rates, pid);
 	pipeline_selection_changed(s->profiler.pipeline, pid);
 	group = rates_group(s->rates, pid);
-	if (group && group != before) /* its new events report only later mappings */
+	if (group && group != before) /* the new events report only later mappings */
 		pipeline_scan(s->profiler.pipeline, pid);
 	if (!r || r == -ESRCH)
 		return 0;
 	log_refused(s, pid, r);
-	return r == -ENOMEM ? r : 0; /* other errors are not repeated: they would last */
+	return r == -ENOMEM ? r : 0; /* other errors would not go away: the call is not repeated */
 }
 
-/* What the worker found in the file of the process's program. */
+/* Describes the process's program by its inspection. */
 static bool describe_program(void *arg, pid_t pid, struct program *to)
 {
 	const struct file *f = pipeline_program(((struct agent_sampling *)arg)->profiler.pipeline,
@@ -221,7 +222,7 @@ static int find_unknown(void *arg, pid_t pid)
 	return clock_now() > s->find_until;
 }
 
-/* Records of processes were lost: looks for those that are not known, for a while at a time. */
+/* After lost process events, searches for unknown processes, for a limited time at once. */
 static void find_lost(struct agent_sampling *s)
 {
 	uint64_t now = clock_now();
@@ -257,7 +258,7 @@ static int decide_running(void *arg, pid_t pid)
 
 static void on_behind(void *arg);
 
-/* What remains is done after others had their turn. */
+/* Continues the drain after other callbacks of the loop. */
 static void go_on(struct agent_sampling *s)
 {
 	bool behind = perf_stream_is_behind(s->profiler.stream) ||
@@ -268,8 +269,8 @@ static void go_on(struct agent_sampling *s)
 		s->behind = !loop_at(s->loop, clock_now(), on_behind, s, NULL);
 }
 
-/* Records of a process without a decision would be dropped, its mappings too. So process events are
- * handled first, and records that are newer than those wait. */
+/* Records of a process without a decision are dropped, also of its mappings. So process events are
+ * handled first, and records that are newer than these events wait. */
 static void drain(struct agent_sampling *s, bool now)
 {
 	uint64_t until = process_events_drain(s->process_events, now);
@@ -347,9 +348,9 @@ static void on_mappings(void *arg, int fd, uint32_t events)
 	go_on(s);
 }
 
-/* Otherwise the rings are drained once a second, or when their descriptor reports that a ring is
- * partly full: a drain of few records costs more by what it displaces in the CPU caches than by
- * its own work. */
+/* Whether to drain at this tick. Otherwise the rings are drained once a second, or when their
+ * descriptor reports that a ring is partly full: a drain of few records costs more by cache misses
+ * that it causes than by its own work. */
 static bool has_to_drain(struct agent_sampling *s)
 {
 	if (s->ticks_to_drain && s->ticks_to_drain--)
@@ -367,7 +368,7 @@ static void on_tick(void *arg)
 
 	if (second || has_to_drain(s)) {
 		agent_sampling_drain(s);
-		/* The descriptor reports answers only of requests that were sent before. */
+		/* The descriptor reports only answers to requests that were sent already. */
 		if (worker_pending(s->profiler.worker))
 			worker_dispatch(s->profiler.worker);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls the callbacks of the running plan's script when they are due, with a view of the targets.
- * A callback that fails three times in a row is called less often, each time half as often, down to
- * once in five minutes. For the control thread.
+ * Calls the callbacks of the running plan's script when they are due, with a view of the targets. A
+ * callback that fails three times in a row is called less often: after each failure half as often,
+ * down to once in five minutes. For the control thread.
  */
 #ifndef AGENT_CALLBACKS_H
 #define AGENT_CALLBACKS_H
@@ -31,7 +31,7 @@ struct callbacks {
 
 /* Once a second. now_ns: CLOCK_MONOTONIC. */
 void callbacks_run_due(struct callbacks *, uint64_t now_ns);
-/* Calls those of on("profile"). arg: the struct callbacks. */
+/* Calls the callbacks of on("profile"). arg: the struct callbacks. */
 void callbacks_built(void *arg, const struct plan_instance *, const struct fusee_profile *);
 void callbacks_fini(struct callbacks *);
 #endif

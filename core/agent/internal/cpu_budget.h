@@ -4,11 +4,11 @@
  * BPF programs at ticks) below a limit, by keeping only a share of the samples that are due by the
  * targets' rates. For the control thread.
  *
- * Every CPU_BUDGET_STEP_NS the use since the last step is divided by the share of that time: what
- * it would have been with all samples. The mean of the last minute says which share fits into 85 %
- * of the limit. The share falls when the use is expected above the limit, rises, by a factor of 2
- * at most, when it is expected below two thirds of it, and is CPU_BUDGET_FLOOR at least. Some of
- * the use does not depend on samples: at the floor it may be above the limit.
+ * Every CPU_BUDGET_STEP_NS the use since the last step is divided by the share of that time, which
+ * gives the use with all samples. From its mean over the last minute follows the share that fits
+ * into 85 % of the limit. The share falls when the use is expected above the limit, rises, by a
+ * factor of 2 at most, when it is expected below two thirds of it, and is CPU_BUDGET_FLOOR at
+ * least. Some of the use does not depend on samples: at the floor it may be above the limit.
  */
 #ifndef AGENT_CPU_BUDGET_H
 #define AGENT_CPU_BUDGET_H
@@ -34,12 +34,13 @@ struct cpu_budget {
 	uint32_t n;                /* steps so far */
 };
 
-/* Once a second: measures, and lowers or raises the share by the plan's budget. Says so in the log
- * and counts it. */
+/* Once a second: measures, and lowers or raises the share by the plan's budget. Logs and counts
+ * each change. */
 void cpu_budget_run(struct cpu_budget *, struct agent_sampling *, uint64_t now_ns);
 /* Sets another limit (0: none) and begins anew, with all samples. */
 void cpu_budget_begin(struct cpu_budget *, double limit);
-/* Until now_ns, used_s CPU seconds were used in all. Whether `share` is another now. */
+/* Adds a measurement: used_s CPU seconds in all until now_ns. Returns whether `share` has
+ * changed. */
 bool cpu_budget_step(struct cpu_budget *, uint64_t now_ns, double used_s);
 /* CPUs used on average in the last minute. */
 double cpu_budget_used(const struct cpu_budget *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flush requests of the control socket: close all windows, wait for their symbols, let all sinks
- * try all that is queued, then answer. For the control thread. */
+/* Flush requests of the control socket: close all windows, wait for their symbols, make all sinks
+ * try all queued profiles, then answer. For the control thread. */
 #ifndef AGENT_FLUSHES_H
 #define AGENT_FLUSHES_H
 

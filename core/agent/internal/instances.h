@@ -37,13 +37,13 @@ struct instances {
 	struct source *sources;                      /* of plan->discoveries[i] */
 	uint32_t nsources;
 	struct removed *removed; /* sinks of earlier plans */
-	uint32_t generation;     /* plans that ran, with this one */
+	uint32_t generation;     /* number of plans so far, the running plan included */
 };
 
-/* Takes the plan over. First all its new instances are made, beside those that run; a failure ends
- * them again. Then the plan runs: instances that both plans have continue, with their queues, and
- * the others of the earlier plan end. 0, or -errno: the earlier plan still runs, and *error is a
- * malloc'ed text with one sentence in each line, or NULL. */
+/* Takes the plan over. First creates all its new instances, while the earlier plan runs; a failure
+ * ends them again. Then the plan runs: instances of both plans continue, with their queues, and the
+ * other instances of the earlier plan end. 0, or -errno: the earlier plan still runs, and *error is
+ * a malloc'ed text with one sentence in each line, or NULL. */
 int instances_set_plan(struct instances *, struct plan *, char **error);
 /* Closes all open windows now. */
 void instances_close_windows(struct instances *);

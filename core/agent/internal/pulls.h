@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Profiles that clients pull over HTTP. Each has a window of its own beside those of the sinks, in
- * memory of its own, so that it takes nothing of theirs; it changes no rate. A thread encodes the
+ * Profiles that clients pull over HTTP. Each has a window of its own, with its own limit of memory,
+ * so that it takes nothing from the sinks' windows. It changes no rate. A thread encodes the
  * profiles. For the control thread.
  */
 #ifndef AGENT_PULLS_H
@@ -17,9 +17,9 @@ int pulls_new(struct pulls **ret, struct instances *);
 /* Begins a pull, which is answered later, or answers with an error. query: as in struct http_page.
  */
 void pulls_begin(struct pulls *, struct http_request *, const char *query);
-/* Sampling is paused: windows end now, and their profiles are answered. */
+/* To be called when sampling is paused: ends all windows now and answers with their profiles. */
 void pulls_paused(struct pulls *);
-/* Answers all with an error, and those that begin later. */
+/* Answers all requests with an error, later requests too. */
 void pulls_stop(struct pulls *);
 /* After http_free(). Waits for the thread. NULL is fine. */
 void pulls_free(struct pulls *);

@@ -20,12 +20,13 @@
 #include "target/target.h"
 #include "profiler/profiler.h"
 
-/* Windows beside those of the sinks: of pulls. */
+/* Windows of pulls, in addition to those of the sinks. */
 struct more_windows {
 	/* The slots that a sample of a process with this decision goes to as well. time:
 	 * CLOCK_MONOTONIC ns. */
 	uint64_t (*slots)(void *arg, const struct decision *, uint64_t time);
-	/* Writes collectors of closed windows that are still to be built to c, at most n; how many.
+	/* Writes collectors of closed windows that are still to be built to c, at most n. Returns
+	 * their number.
 	 */
 	uint32_t (*pending)(void *arg, const struct collector **c, uint32_t n);
 	void *arg;
@@ -48,12 +49,12 @@ struct agent_sampling {
 	const struct plan *plan;          /* borrowed; of the decisions */
 	/* By the bits of decision->sinks: the bit of the pipeline's slot; 0: no window. */
 	uint64_t slots[PLAN_MAX_SINKS];
-	uint8_t share;   /* of RATES_ALL samples that are due, those that are kept; 0: all */
-	uint32_t random; /* state of is_kept() */
+	uint8_t share;                   /* kept samples of RATES_ALL samples due; 0: all */
+	uint32_t random;                 /* state of is_kept() */
 	const struct more_windows *more; /* NULL: none; set by their owner */
 	int refused;                     /* the last error of a process's events that was logged */
 	bool behind;                     /* another drain is due at once */
-	bool lost;                       /* process events were: /proc is to be read */
+	bool lost;                       /* process events were lost: /proc must be read */
 	uint64_t paused_ns;              /* since when sampling is paused; 0: it is not */
 	uint64_t find_until, find_again; /* CLOCK_MONOTONIC ns; of that reading */
 	uint32_t ticks;                  /* of the timer */
@@ -67,17 +68,17 @@ int agent_sampling_open(struct agent_sampling *, const struct profiler_options *
 void agent_sampling_close(struct agent_sampling *);
 /* Decides the processes that run, and enables sampling. 0 or an exit code, as above. */
 int agent_sampling_begin(struct agent_sampling *);
-/* Another plan: its rates and its policy hold, and samples go to the slots of its sinks. The plan
- * is borrowed until the next call. */
+/* Changes to another plan: its rates and its policy apply, and samples go to the slots of its
+ * sinks. The plan is borrowed until the next call. */
 void agent_sampling_replan(struct agent_sampling *, const struct plan *,
 			   const uint64_t slots[PLAN_MAX_SINKS]);
 /* Handles the process events and then the records that are older than the last of them. */
 void agent_sampling_drain(struct agent_sampling *);
-/* Keeps `share` of RATES_ALL samples that are due by the targets' rates, chosen at random, each
- * with so much more weight; 0: all. */
+/* Keeps `share` of RATES_ALL samples due by the targets' rates, chosen at random, with accordingly
+ * more weight; 0: all. */
 void agent_sampling_set_share(struct agent_sampling *, uint8_t share);
 void agent_sampling_pause(struct agent_sampling *, bool pause);
-/* Disables sampling for good and drains what was sampled. */
+/* Disables sampling for good and drains the remaining samples. */
 void agent_sampling_stop(struct agent_sampling *);
 /* Frees processes, files, symbols and label sets that nothing uses; closed: n collectors of sinks'
  * closed windows that are still to be built; those of `more` are added. */

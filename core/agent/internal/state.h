@@ -39,8 +39,8 @@ struct agent {
 	bool stopped;     /* the sinks were stopped */
 };
 
-/* The control socket, where the plan has one. 0 or an exit code after an error was logged. */
+/* Opens the control socket, if the plan has one. 0 or an exit code after an error was logged. */
 int commands_open(struct agent *);
-/* The HTTP server, likewise. */
+/* Opens the HTTP server, likewise. */
 int pages_open(struct agent *);
 #endif

@@ -6,7 +6,6 @@
 #include "config/plan.h"
 #include "profiler/profiler.h"
 
-/* From now on debug files come from the plan's servers, or from none. What stands in the way is
- * logged. */
+/* Sets the plan's servers of debug files, or none. Logs why they cannot be used. */
 void symbol_servers_set(struct profiler *, const struct plan *);
 #endif

@@ -11,7 +11,7 @@ struct profiler;
 struct usage_cpu {
 	double agent;   /* this process, all threads */
 	double workers; /* its workers and openers, with those that have ended */
-	double bpf; /* its BPF programs, of ticks, while they are timed: bpf_sampler_set_timed() */
+	double bpf; /* its BPF programs of ticks, while they are timed: bpf_sampler_set_timed() */
 };
 
 void usage_cpu(const struct profiler *, struct usage_cpu *);
