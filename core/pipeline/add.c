@@ -5,8 +5,8 @@
 #include "pipeline/state.h"
 #include "unwind/unwinders.h"
 
-/* Why a language unwinder stopped the walk in the kernel, so that its frames are missing from the
- * walk in user space. NULL: none did. */
+/* The reason for which a language unwinder stopped the walk in the kernel; the walk in user space
+ * then lacks its frames. NULL: none stopped it. */
 static const char *stop_reason(const struct pipeline *p, struct walk_stop stop)
 {
 	const struct plugin_set *set = p->walker.unwinders;
@@ -32,7 +32,7 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 			   : p->walk.passed   ? loss_text(LOSS_NO_LANGUAGE)
 					      : NULL;
 	uint32_t reason = text ? loss_account_reason(&p->account, text) : LOSS_NONE;
-	uint32_t worst = reason; /* of all slots: a full slot takes nothing of another */
+	uint32_t worst = reason; /* of all slots: a full slot does not affect other slots */
 	uint64_t weight = route->weight_ns ? route->weight_ns : s->period;
 
 	for (uint64_t slots = route->slots; slots; slots &= slots - 1) {

@@ -44,7 +44,7 @@ bool budget_allows(struct pipeline *p, struct process *proc, uint64_t now)
 	return false;
 }
 
-/* Waiting for a CPU is no work of the process, so what counts is this thread's CPU time. */
+/* Counts this thread's CPU time, because a process must not pay for waits for a CPU. */
 uint64_t budget_begin(void)
 {
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -75,7 +75,8 @@ void budget_check_mappings(struct pipeline *p, uint64_t time)
 		budget_pause(p, largest, time);
 }
 
-/* Each reading takes as long as the process has mappings, so all together have a budget. */
+/* A reading takes longer the more mappings the process has, so all readings together have a
+ * budget. */
 bool budget_may_read(struct pipeline *p, uint64_t now)
 {
 	begin_second(&p->reading, now);

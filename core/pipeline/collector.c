@@ -10,12 +10,12 @@
 
 #include "base/clock.h"
 
-#define SHARE 8u  /* of what is free, of a process */
-#define ENTRY 24u /* bytes of an entry of a dictionary, beside its key */
+#define SHARE 8u  /* a process may use 1 / SHARE of the free bytes */
+#define ENTRY 24u /* bytes of a dictionary's entry besides its key */
 
 static struct {
 	uint64_t bytes;  /* of all collectors */
-	uint64_t shared; /* of those without a limit of their own */
+	uint64_t shared; /* of collectors without a limit of their own */
 	uint64_t limit;  /* of shared */
 } memory;
 
@@ -111,7 +111,7 @@ static uint32_t process_id(struct collector *c, const struct process *p, uint32_
 	at += id;
 	at->pid = p->pid;
 	at->set = set;
-	/* These may become known after the first samples. */
+	/* Program and name may become known after the first samples. */
 	at->program = p->program;
 	memcpy(at->name, *p->name ? p->name : p->comm,
 	       *p->name ? sizeof(at->name) : sizeof(p->comm));
@@ -125,7 +125,7 @@ static uint64_t bytes_of(const struct dict *d)
 	return d->bytes + (uint64_t)d->n * ENTRY;
 }
 
-/* Charges the process with what was added since the last call. */
+/* Charges the process with the bytes added since the last call. */
 static void charge(struct collector *c, uint32_t process)
 {
 	uint64_t bytes = bytes_of(&c->frames) + bytes_of(&c->stacks) + bytes_of(&c->comms) +
@@ -158,7 +158,7 @@ static bool has_stack(const struct collector *c, const struct walk *w)
 	return dict_find(&c->stacks, ids, w->n * sizeof(ids[0])) != DICT_NONE;
 }
 
-/* Adds the key, which is new or not. */
+/* Adds a sample of this key. */
 static int count(struct collector *c, const struct sample_key *k, uint64_t weight_ns)
 {
 	uint32_t id = dict_add(&c->samples, k, sizeof(*k));

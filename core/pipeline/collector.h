@@ -34,7 +34,7 @@ struct collected_process {
 	uint32_t set;     /* number of the label set */
 	uint32_t program; /* id of its executable's file; 0: not known */
 	char name[64];    /* of the executable, else of the main thread; not terminated if full */
-	uint64_t bytes;   /* of memory that its samples were the first to need */
+	uint64_t bytes;   /* of memory for stacks and keys that its samples added */
 };
 
 struct collector {
@@ -54,13 +54,13 @@ struct collector {
 };
 
 /* Limits the memory of all collectors together; 0, the default: no limit. A process may add another
- * stack while its own take less than an eighth of what is free: a process with ever new stacks
- * loses its own, and no other's. */
+ * stack while its stacks take less than an eighth of the free bytes: a process with ever new stacks
+ * loses only its own samples. */
 void collector_set_limit(uint64_t bytes);
 uint64_t collector_bytes(void);            /* of all collectors */
 int collector_new(struct collector **ret); /* 0 or -ENOMEM */
 void collector_free(struct collector *);   /* NULL is fine */
-/* This collector has a limit of its own and takes nothing of that of all. While it is empty. */
+/* Gives an empty collector a limit of its own; its bytes do not count for the limit of all. */
 void collector_set_own_limit(struct collector *, uint64_t bytes);
 /* Adds an unwound sample. set: number of its label set; tid, reason: as in struct sample_key;
  * weight_ns: the CPU time that it represents. A walk of NULL has no frames, and always has room. 0;

@@ -11,8 +11,8 @@
 
 /*
  * The states of a process in the kernel's view. In PUBLISHED the kernel unwinds its stacks; in
- * CHANGED those that do not pass through a range where it gave out memory. The others are copied to
- * user space.
+ * CHANGED only stacks that do not pass through a range in which the process got new memory. All
+ * other stacks are copied to user space.
  *
  *          +--------+   publish    +-----------+   change   +---------+
  *   -----> | ABSENT |------------->| PUBLISHED |----------->| CHANGED |
@@ -54,10 +54,10 @@
  *      is published after that has a higher version (versions rise over all processes).
  */
 
-#define RETRY_NS 1000000000u   /* between two searches for room */
-#define RECORD_NS 50000000u    /* a mapping's record is read so soon after its place was chosen */
-#define COVERED_NS 1000000000u /* a stack is read so soon after its sample */
-#define REREAD_NS 1000000000u  /* between two readings of a process's mappings */
+#define RETRY_NS 1000000000u   /* between searches for room */
+#define RECORD_NS 50000000u    /* from the placement of a mapping to the reading of its record */
+#define COVERED_NS 1000000000u /* the longest time from a sample to the reading of its stack */
+#define REREAD_NS 1000000000u  /* between readings of a process's mappings */
 
 static bool is_published(const struct kernel_view *v)
 {
@@ -116,7 +116,7 @@ void kernel_view_covered(struct kernel_views *vs, struct process *proc, uint64_t
 
 	if (!vs->bpf)
 		return;
-	/* Stacks of earlier versions are read until then. */
+	/* Until then stacks of earlier versions may still be read. */
 	if (!v->covered ||
 	    (since > v->covered + COVERED_NS && v->covered_version != v->published.version))
 		v->ncovered = 0;
@@ -130,7 +130,7 @@ static bool has_covered_code(const struct kernel_view *v, const struct walk *w)
 	if (v->ncovered > KERNEL_VIEW_COVERED)
 		return true;
 	for (uint32_t i = 0; i < w->n; i++) {
-		if (w->frames[i].kind == FRAME_OMITTED) /* which may be in any file */
+		if (w->frames[i].kind == FRAME_OMITTED) /* omitted frames may be in any file */
 			return v->ncovered;
 		for (uint32_t k = 0; k < v->ncovered; k++)
 			if (w->frames[i].file == v->covered_files[k])
@@ -146,12 +146,12 @@ bool kernel_view_is_outdated(struct process *proc, uint64_t time, uint64_t proce
 
 	if (!v->covered || v->covered > time)
 		return false;
-	if (process != proc->id) /* its parent's */
+	if (process != proc->id) /* unwound over its parent's mappings */
 		return true;
 	return version <= v->covered_version && has_covered_code(v, w);
 }
 
-/* Room for one more. false: no memory. */
+/* Makes room for another entry. false: no memory. */
 static bool reserve_anonymous(struct kernel_view *v)
 {
 	uint32_t cap = v->anonymous_cap ? v->anonymous_cap * 2 : 8;
@@ -167,7 +167,7 @@ static bool reserve_anonymous(struct kernel_view *v)
 	return true;
 }
 
-/* Removes those that are no mappings of the process any more. */
+/* Removes entries whose memory the process does not map any more. */
 static void drop_unmapped(struct kernel_view *v, struct process *proc)
 {
 	uint32_t kept = 0;
@@ -224,7 +224,7 @@ void kernel_view_forked(const struct process *parent, struct process *child)
 		return;
 	to->anonymous = malloc(from->nanonymous * sizeof(*to->anonymous));
 	if (!to->anonymous)
-		return; /* it is stepped in user space once more */
+		return; /* user space steps it once more */
 	memcpy(to->anonymous, from->anonymous, from->nanonymous * sizeof(*to->anonymous));
 	to->nanonymous = to->anonymous_cap = from->nanonymous;
 }
@@ -254,7 +254,7 @@ static bool has_renewed(const struct process *proc)
 	return false;
 }
 
-/* Tells unwinders that a library of theirs is mapped, so that they can claim what belongs to it. */
+/* Reports to unwinders that a library of theirs is mapped, so that they can claim its ranges. */
 static void report_libraries(struct kernel_views *vs, struct process *proc)
 {
 	uint32_t unwinders = vs->claims && vs->files->unwinders ? vs->files->unwinders->n : 0;
@@ -280,7 +280,7 @@ static void publish(struct kernel_views *vs, struct process *proc)
 	int r;
 
 	report_libraries(vs, proc);
-	v->dirty = false; /* what they claimed is published now */
+	v->dirty = false; /* the new claims are published now */
 	r = bpf_publish(vs->bpf, &v->published, &what);
 
 	if (r == -ENOSPC) {
@@ -307,10 +307,11 @@ static void update(void *arg, struct process *proc)
 	if (vs->selected && !vs->selected(vs->arg, proc->pid))
 		kernel_view_withdraw(vs, proc);
 	else if (v->state != VIEW_NO_ROOM || vs->as_of >= v->no_room + RETRY_NS)
-		publish(vs, proc); /* a process of too many mappings: not at each of its samples */
+		publish(vs, proc); /* not at each sample of a process with too many mappings */
 }
 
-/* The worker answered: is a file ready, or renewed, that the process maps? */
+/* After an answer of the worker: whether a file that the process maps became ready, or was
+ * renewed. */
 static void find_ready(void *arg, struct process *proc)
 {
 	const struct kernel_view *v = kernel_view_of(proc);
@@ -326,7 +327,7 @@ static void find_awaiting(void *arg, struct process *proc)
 		kernel_view_mark_dirty(arg, proc);
 }
 
-/* Memory was given out at that time where the process had code. */
+/* The process got memory at time `when` where it had code. */
 static void on_unconfirmed(void *arg, struct published *p, uint64_t when)
 {
 	struct kernel_views *vs = arg;
@@ -360,7 +361,7 @@ static void withdraw_ended(void *arg, struct process *proc)
 		kernel_view_withdraw(arg, proc);
 }
 
-/* Chunks may be held by processes whose records of the end were lost. */
+/* Searches for ended processes, whose exit records were lost, because they may hold chunks. */
 static void make_room(struct kernel_views *vs)
 {
 	vs->no_room = false;

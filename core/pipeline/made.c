@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples whose stacks pass through code made at run time: they are right if that code was the same
- * after them, so they wait until it was read again. */
+/* Samples whose stacks pass through code made at run time. A stack is right if the code was still
+ * the same after the sample, so the sample waits until the code was read again. */
 #include <string.h>
 
 #include "pipeline/state.h"
 
-/* Does an unwinder step this code that claims it? */
+/* Whether an unwinder that claims this code steps it. */
 static bool is_stepped(struct pipeline *p, struct process *over, const struct process_mapping *m,
 		       uint64_t addr, uint64_t time)
 {
@@ -22,8 +22,8 @@ static bool may_have_table(struct pipeline *p, uint64_t over, uint64_t addr, uin
 	return v != MADE_NONE && v != MADE_OTHER;
 }
 
-/* Tells of the frames that may have such code, and sets `extra` of those that a table may have
- * stepped, until settle(). true: the sample is to wait. */
+/* Reports the frames that may be in such code, and sets `extra` of frames that a table may have
+ * stepped, until settle(). true: the sample must wait. */
 static bool note_frames(struct pipeline *p, struct process *over, uint64_t time)
 {
 	bool first = true, waits = false;
@@ -45,7 +45,7 @@ static bool note_frames(struct pipeline *p, struct process *over, uint64_t time)
 	return waits;
 }
 
-/* The frames from this place on are not known. */
+/* Removes the frames from n on. */
 static void truncate_at(struct walk *w, uint32_t n)
 {
 	for (uint32_t i = n; i < w->n; i++) {
@@ -56,7 +56,7 @@ static void truncate_at(struct walk *w, uint32_t n)
 	w->reason = loss_text(LOSS_MADE_CHANGED);
 }
 
-/* The caller at this place is a guess. */
+/* Marks the caller at i as guessed. */
 static void guess(struct walk *w, uint32_t i)
 {
 	if (i >= w->n || w->frames[i].guessed)
@@ -65,8 +65,7 @@ static void guess(struct walk *w, uint32_t i)
 	w->guessed++;
 }
 
-/* Frames that are not kept may have been in code that has changed: whose caller comes behind them
- * is a guess. */
+/* Omitted frames may have been in code that has changed, so the frame after them is guessed. */
 static void guess_behind_omitted(struct walk *w)
 {
 	for (uint32_t i = 0; i < w->n; i++)
@@ -74,7 +73,7 @@ static void guess_behind_omitted(struct walk *w)
 			guess(w, i + 1);
 }
 
-/* Cuts the stack at the first frame whose code has changed. false: that is not known yet. */
+/* Truncates the stack at the first frame whose code has changed. false: not known yet. */
 static bool settle(struct pipeline *p, uint64_t over, uint64_t time, bool late)
 {
 	struct walk *w = &p->walk;
@@ -87,7 +86,7 @@ static bool settle(struct pipeline *p, uint64_t over, uint64_t time, bool late)
 		case MADE_LATER:
 			return false;
 		case MADE_NONE:
-		case MADE_CHANGED: /* who called it is not known */
+		case MADE_CHANGED: /* its caller is unknown */
 			truncate_at(w, i + 1);
 			return true;
 		case MADE_UNSURE:

@@ -8,8 +8,8 @@
 #include "pipeline/state.h"
 
 #define DEFAULT_WAITING (128u << 20)
-#define ENDED_NS 10000000000u  /* an ended process is kept so long, for late samples */
-#define UNUSED_NS 60000000000u /* a file is kept so long: it may be mapped again */
+#define ENDED_NS 10000000000u  /* an ended process is kept this long for late samples */
+#define UNUSED_NS 60000000000u /* an unused file is kept this long, as it may be mapped again */
 #define MAX_UNUSED 8192u       /* such files */
 
 /* ---- open and close ---- */
@@ -220,7 +220,8 @@ struct collector *pipeline_collector(const struct pipeline *p, uint32_t slot)
 
 /* ---- sweeping ---- */
 
-/* Marks in used[] the files that a collector's frames name, and among the claims the processes. */
+/* Marks the files of a collector's frames in used[], and the processes of its frames in the
+ * claims. */
 static void mark_frames(const struct pipeline *p, const struct collector *c, bool *used)
 {
 	for (uint32_t i = 1; c && i < c->frames.n; i++) {
@@ -244,7 +245,7 @@ static void mark_mappings(void *arg, struct process *proc)
 			used[proc->past[i].file->id] = true;
 }
 
-/* Do samples of it wait, or are frames of its memory still to be symbolized? */
+/* Whether samples of the process wait, or frames in its memory are still to be symbolized. */
 static bool is_needed(void *arg, struct process *proc)
 {
 	struct pipeline *p = arg;
@@ -252,7 +253,7 @@ static bool is_needed(void *arg, struct process *proc)
 	return claims_is_marked(p->claims, proc->id) || followed_of(proc)->waiting_bytes;
 }
 
-/* Drops the files that nothing has used for a while; all unused files if there are very many. */
+/* Drops files that were unused for a while, or all unused files if there are very many. */
 static void drop_files(struct pipeline *p, const struct pipeline_sweep *o, const bool *used,
 		       uint64_t now)
 {

@@ -2,9 +2,9 @@
 /*
  * From the records of a perf stream to collectors: follows processes and their mappings, unwinds
  * stack copies, keeps the BPF sampler's view of processes current, and adds each sample to the
- * collectors of its route. A sample whose unwind table is still being made, or the mappings of
- * whose process are being read, waits, with its stack copy, in bounded memory. build_profile.h
- * makes profiles of collectors. For one thread.
+ * collectors of its route. A sample waits, with its stack copy, in bounded memory, while its unwind
+ * table is being made or the mappings of its process are being read. build_profile.h makes profiles
+ * of collectors. For one thread.
  */
 #ifndef PIPELINE_PIPELINE_H
 #define PIPELINE_PIPELINE_H
@@ -25,28 +25,30 @@ struct walk_steps;
 
 #define PIPELINE_SLOTS 64u
 
-/* Where a sample goes. */
+/* The collectors of a sample, and its weight. */
 struct pipeline_route {
 	uint64_t slots;     /* bit i: the collector in slot i */
 	uint32_t set;       /* number of its target's label set */
 	uint64_t weight_ns; /* CPU time that it represents; 0: its period */
-	uint8_t share;      /* of 256 such samples, those that were kept; 0: all */
+	uint8_t share;      /* how many of 256 such samples were kept; 0: all */
 };
 
 struct pipeline_options {
 	bool threads; /* samples carry thread ids */
-	/* Sets where a sample goes, before it costs anything. false: nowhere. NULL: all samples go
-	 * to slot 0. */
+	/* Routes a sample, before any work on it. false: it is dropped. NULL: all samples go to
+	 * slot 0. */
 	bool (*route)(void *arg, const struct sample *, struct pipeline_route *);
-	/* Is this process sampled? No file of other processes is opened. NULL: all are. */
+	/* Whether this process is sampled; files of other processes are not opened. NULL: all
+	 * are. */
 	bool (*selected)(void *arg, pid_t pid);
-	/* A process began; before `selected` is called for it. Records were lost. Or NULL. */
+	/* Called when a process begins, before `selected` is called for it, and when records were
+	 * lost. May be NULL. */
 	void (*forked)(void *arg, pid_t parent, pid_t child);
 	void (*lost)(void *arg);
 	void *arg;
-	uint64_t waiting_bytes;  /* cap of samples that wait for tables; 0: 128 MiB */
+	uint64_t waiting_bytes;  /* limit of samples that wait for tables; 0: 128 MiB */
 	struct bpf_sampler *bpf; /* borrowed; NULL: none */
-	/* Mappings are read from /proc by threads, as a target can keep who reads them waiting. */
+	/* Threads read mappings from /proc, because a target can block their reader. */
 	bool background;
 };
 
@@ -60,8 +62,8 @@ struct pipeline_stats {
 	uint64_t helped;      /* steps that the worker took */
 	uint64_t lost_records;
 	uint64_t lost_emissions; /* emissions of language unwinders that could not be kept */
-	uint64_t unrouted;       /* samples without a route; counted in no other figure */
-	uint64_t waiting;        /* samples that wait for tables; counted in no other figure yet */
+	uint64_t unrouted;       /* samples without a route; in no other figure */
+	uint64_t waiting;        /* samples that wait for tables; in no other figure yet */
 	uint64_t waiting_bytes;  /* of them */
 	uint64_t code_bytes;     /* of memory: claims_bytes() */
 	struct made_counts made;
@@ -80,31 +82,31 @@ void pipeline_free(struct pipeline *); /* before the BPF sampler is closed; NULL
 /* The handlers for a perf stream; valid as long as the pipeline. */
 const struct perf_stream_handlers *pipeline_handlers(struct pipeline *);
 
-/* Reads the mappings of a running process from /proc; with `background`, has them read. 0 or
+/* Reads the mappings of a running process from /proc; with `background`, requests that. 0 or
  * -errno. */
 int pipeline_scan(struct pipeline *, pid_t pid);
-/* Takes what was read in the background, for a few milliseconds. */
+/* Takes mappings that were read in the background, for a few milliseconds. */
 void pipeline_take_mappings(struct pipeline *);
 /* Readable while pipeline_take_mappings() has work; -1: without `background`. */
 int pipeline_mappings_fd(const struct pipeline *);
 /* Unwinds the samples whose tables have been made. After worker_dispatch(). With `background` it
  * ends after a few milliseconds. */
 void pipeline_retry(struct pipeline *);
-/* Is pipeline_retry() to be called again, after others had their turn? */
+/* Whether pipeline_retry() must be called again, after other work. */
 bool pipeline_is_behind(const struct pipeline *);
-/* Publishes to the BPF sampler what changed. After records were drained. as_of: the perf stream's
- * horizon; 0: no records were read yet. */
+/* Publishes changed mappings to the BPF sampler. After records were drained. as_of: the perf
+ * stream's horizon; 0: no records were read yet. */
 void pipeline_update(struct pipeline *, uint64_t as_of);
 /* The same as of now, and waits for the BPF programs of languages that targets await, or for all
- * that are being loaded. Only while nothing is sampled. */
+ * programs that are being loaded. Only while nothing is sampled. */
 void pipeline_update_all(struct pipeline *, bool all_programs);
-/* May the process start other programs, as far as its executable says? true: or it is not known. */
+/* Whether the process may start other programs, judging by its executable; true if unknown. */
 bool pipeline_may_start(struct pipeline *, pid_t pid);
 /* The file that the process runs as its program. NULL: not known, or not yet. */
 const struct file *pipeline_program(const struct pipeline *, pid_t pid);
-/* Will pipeline_update() publish processes? */
+/* Whether pipeline_update() will publish processes. */
 bool pipeline_has_unpublished(const struct pipeline *);
-/* Will it have work now or soon? Otherwise one drain and update a second are
+/* Whether pipeline_update() will have work now or soon. If not, one drain and update a second are
  * enough. */
 bool pipeline_is_pending(const struct pipeline *);
 /* The result of options.selected for this process has changed. */
@@ -119,7 +121,7 @@ void pipeline_set_threads(struct pipeline *, bool threads); /* from now on */
 struct collector *pipeline_set_collector(struct pipeline *, uint32_t slot, struct collector *);
 struct collector *pipeline_collector(const struct pipeline *, uint32_t slot); /* borrowed */
 bool pipeline_awaits(const struct pipeline *, uint32_t slot); /* a sample of the slot waits */
-/* Adds those samples to the slot's collector without a stack, with what they lack as the reason;
+/* Adds waiting samples to the slot's collector without a stack, with what is missing as the reason;
  * they still wait for other slots. */
 void pipeline_give_up(struct pipeline *, uint32_t slot);
 struct files *pipeline_files(struct pipeline *); /* borrowed */
@@ -131,35 +133,36 @@ struct pipeline_sweep {
 	void (*forget)(void *arg, uint32_t file); /* called before a file is freed */
 	void *arg;
 };
-/* pipeline_scan(), which also forgets what is not mapped any more. */
+/* pipeline_scan() that also removes mappings that no longer exist. */
 int pipeline_scan_anew(struct pipeline *, pid_t pid);
-/* Could a file of the process not be opened in time when it was scanned? A later scan may. */
+/* Whether a file of the process could not be opened in time during the scan. A later scan may open
+ * it. */
 bool pipeline_lacks_files(const struct pipeline *, pid_t pid);
-/* Does the process have a page for uprobes, so that return addresses may be replaced? */
+/* Whether the process has a page for uprobes, so that return addresses may be replaced. */
 bool pipeline_has_uprobes(const struct pipeline *, pid_t pid);
-/* Lets the unwinders see all libraries and all executable memory without a file of a process that
- * was scanned, so that no walk waits for them. true: language unwinders step some of its code. */
+/* Offers the unwinders all libraries and all executable memory without a file of a scanned process,
+ * so that no walk waits for them. true: language unwinders step some of its code. */
 bool pipeline_offer(struct pipeline *, pid_t pid);
 /* Unwinds the stack of a stopped thread of a process that was scanned (sample.memory), frames of
- * languages included. 0; -EAGAIN: the worker makes something for it, and the walk is to be repeated
- * with *steps after that, at once or when the thread was stopped anew; -ENOENT: as 0, but code was
+ * languages included. 0; -EAGAIN: the worker is making a table or step for it; then the walk is
+ * repeated with *steps, at once or when the thread is stopped again; -ENOENT: as 0, but code was
  * not mapped when the process was scanned; -ESRCH: it was not. wait false: 0 instead of -EAGAIN.
  * *steps: NULL at first; walk_steps_release(). */
 int pipeline_walk_stopped(struct pipeline *, const struct sample *, bool wait,
 			  struct walk_steps **steps);
 /* Adds the stack that was unwound last to slot 0. */
 void pipeline_add_stopped(struct pipeline *, const struct sample *);
-/* Delivers it as a sample of the perf stream: by its route, and over code made at run time when
- * that was read again. changed: the process has other code than when it was scanned, so that is why
- * there is no stack. */
+/* Delivers that stack as a sample of the perf stream: by its route, and over code made at run time
+ * once that was read again. changed: the process's code has changed since the scan, which is the
+ * reason for a missing stack. */
 void pipeline_deliver_stopped(struct pipeline *, const struct sample *, bool changed);
-/* Do language unwinders step code of the process, as far as is known? */
+/* Whether language unwinders are known to step code of the process. */
 bool pipeline_has_language(const struct pipeline *, pid_t pid);
 
 /* Frees processes that ended some seconds ago, and files that no process has mapped for a minute
- * and no collector names. To be called now and then. */
+ * and no collector refers to. To be called now and then. */
 void pipeline_sweep(struct pipeline *, const struct pipeline_sweep *);
 void pipeline_stats(struct pipeline *, struct pipeline_stats *);
-/* Limits the memory for what is known of code without files: claims_set_limit(). */
+/* Limits the memory for data about code without files: claims_set_limit(). */
 void pipeline_set_code_limit(struct pipeline *, uint64_t bytes);
 #endif

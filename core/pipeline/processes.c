@@ -13,8 +13,8 @@
 
 /* ---- mappings ---- */
 
-/* Does the new mapping put other code where there was some? *file: whose code that was; 0: that of
- * several files, of none, or of an interpreter, whose frames are not among those of a stack. */
+/* Whether the new mapping replaces other code. *file: the file whose code is replaced; 0: several
+ * files, none, or an interpreter, whose frames stacks lack. */
 static bool covers_other(const struct process *proc, const struct process_mapping *to,
 			 uint32_t *file)
 {
@@ -38,7 +38,8 @@ static bool covers_other(const struct process *proc, const struct process_mappin
 	return covers;
 }
 
-/* Is it known already? Of memory without a file a part of a known mapping is enough. */
+/* Whether the mapping is known already; for memory without a file, whether it is a part of a known
+ * mapping. */
 static bool has_same(struct process *proc, const struct process_mapping *to)
 {
 	const struct process_mapping *m = process_mapping(proc, to->lo);
@@ -49,7 +50,7 @@ static bool has_same(struct process *proc, const struct process_mapping *to)
 	return !to->file || (m->lo == to->lo && m->hi == to->hi && m->offset == to->offset);
 }
 
-/* What fails once in a while begins with a short pause each time. */
+/* Failures that are far apart begin with a short pause each time. */
 void pipeline_begin_pause(struct growing_pause *pause, uint64_t most_ns)
 {
 	uint64_t now = clock_now();
@@ -61,8 +62,8 @@ void pipeline_begin_pause(struct growing_pause *pause, uint64_t most_ns)
 	pause->until_ns = now + pause->ns;
 }
 
-/* A file could not be opened for a reason that passes: the mappings are read again at a sample a
- * moment later, and then ever more rarely. */
+/* After a temporary failure to open a file: a sample makes the mappings be read again a moment
+ * later, and then ever more rarely. */
 void pipeline_retry_later(struct process *proc)
 {
 	struct followed *f = followed_of(proc);
@@ -73,8 +74,8 @@ void pipeline_retry_later(struct process *proc)
 	f->retry_ns = f->retry.until_ns;
 }
 
-/* By the path of its own mapping: a file may have several names, as that of busybox. A file that
- * was removed meanwhile has the same name. */
+/* Sets the name by the path of the process's own mapping, because a file may have several names, as
+ * busybox. A removed file keeps its name. */
 static void set_name(struct process *proc, const char *path)
 {
 	static const char removed[] = " (deleted)";
@@ -147,7 +148,7 @@ static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_m
 
 /* ---- processes ---- */
 
-/* Events of a CPU have records of all processes. Nothing is kept of those that are not sampled. */
+/* Whether the process is sampled: events of a CPU have records of all processes. */
 static bool is_followed(struct pipeline *p, pid_t pid)
 {
 	return !p->o.selected || p->o.selected(p->o.arg, pid) || process_find(p->processes, pid);
@@ -185,7 +186,7 @@ static void on_forked(void *arg, pid_t pid, pid_t parent, pid_t tid, uint64_t ti
 		return;
 	if (p->o.forked)
 		p->o.forked(p->o.arg, parent, pid);
-	older = process_find(p->processes, pid); /* that had this pid */
+	older = process_find(p->processes, pid); /* an earlier process with this pid */
 	if (older)
 		kernel_view_withdraw(&p->views, older);
 	process_thread_exited(p->processes, NULL, tid, 0);
@@ -207,7 +208,7 @@ static void on_lost(void *arg, uint64_t records)
 	struct pipeline *p = arg;
 
 	p->stats.lost_records += records;
-	p->rescan.due = true; /* records of mappings may have been among them */
+	p->rescan.due = true; /* records of mappings may be lost */
 	p->rescan.pause_ns = PIPELINE_PAUSE_NS;
 	if (p->o.lost)
 		p->o.lost(p->o.arg);

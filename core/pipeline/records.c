@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of the BPF sampler: stacks that were unwound in the kernel, ticks without a stack, and
- * what language unwinders emitted. */
+ * emissions of language unwinders. */
 #include <linux/perf_event.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static void add(struct pipeline *p, struct process *proc, const struct sample *s
 
 /* ---- frames ---- */
 
-/* Was the stack unwound over the mappings of this process or of an ancestor? */
+/* Whether the stack was unwound over the mappings of this process or of an ancestor. */
 static bool is_of(const struct process *proc, uint64_t id)
 {
 	return proc->id == id || proc->ancestors[0] == id || proc->ancestors[1] == id;
@@ -46,7 +46,7 @@ static struct process *unwound_over(struct pipeline *p, struct process *proc, ui
 }
 
 /* Reads a frame in memory without a file. false: no such memory was mapped at that time, or the
- * kernel knew of other claims. */
+ * kernel had other claims. */
 static bool read_anonymous(struct pipeline *p, struct process *proc, uint64_t time, uint64_t word,
 			   uint64_t over, struct walk_frame *f)
 {
@@ -61,7 +61,7 @@ static bool read_anonymous(struct pipeline *p, struct process *proc, uint64_t ti
 	if (!m || m->file)
 		return false;
 	claim = claims_at(p->claims, proc, m, addr, time, &f->generation);
-	/* A child runs its parent's code, so its claims differ. */
+	/* A child that runs its parent's code may have other claims. */
 	if ((claim && claim->flags & FUSEE_CLAIM_STEP) == !!(word & FRAME_CLAIMED) ||
 	    over != proc->id)
 		return true;
@@ -84,8 +84,8 @@ struct words {
 	uint32_t n;
 };
 
-/* The words of the pushed frame that begins at word i. 0: it ends behind the words, or no such
- * unwinder pushed it. */
+/* The words of the pushed frame that begins at word i. 0: it exceeds the words, or there is no such
+ * unwinder. */
 static uint32_t pushed_words(const struct pipeline *p, struct words w, uint32_t i)
 {
 	uint32_t n;
@@ -168,7 +168,7 @@ static uint32_t read_user_frame(struct pipeline *p, const struct reading *r, str
 	return n;
 }
 
-/* Reads frames from word i on. Returns the words up to the first with which no complete frame
+/* Reads frames from word i on. Returns the index of the first word at which no complete frame
  * begins. */
 static uint32_t read_user_frames(struct pipeline *p, const struct reading *r, struct words w,
 				 uint32_t i)
@@ -194,7 +194,7 @@ static uint32_t turn_ring(const struct record_stack *r, uint32_t written,
 	return n;
 }
 
-/* Is what remains from word i on a frame that was overwritten in part? */
+/* Whether the words from i on are the remainder of a partly overwritten frame. */
 static bool is_remnant(struct words w, uint32_t i)
 {
 	return i < w.n && w.n - i < FRAME_MOST_WORDS && w.at[i] >> FRAME_KIND_SHIFT == FRAME_PUSHED;
@@ -218,7 +218,7 @@ static bool read_outer_frames(struct pipeline *p, const struct reading *r,
 	return true;
 }
 
-/* Reads where the outer frames of a record are. false: the record is wrong. */
+/* Finds the outer frames of a record. false: the record is wrong. */
 static bool read_outer(const struct record_stack *r, struct record_outer *o)
 {
 	uint32_t n = record_words(r), in_ring = n - RECORD_OUTER_AT;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples with stack copies: routed, unwound in user space, added to collectors; or kept until the
- * worker has made the tables that they need. */
+/* Samples with stack copies are routed, unwound in user space and added to collectors, or wait
+ * until the worker has made the tables that they need. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "pipeline/state.h"
 
-/* A sample waits for tables and steps so long at most. */
+/* The longest time that a sample waits for tables and steps. */
 #define WAIT_NS 20000000000ull
 #define SLICE_NS 5000000ull /* of pipeline_retry() */
 
@@ -43,8 +43,8 @@ struct process *pipeline_begin_sample(struct pipeline *p, const struct sample *s
 	return proc;
 }
 
-/* Code without a file that the walk stepped may be stepped in the kernel too, once unwinders could
- * claim it. */
+/* Reports code without a file that the walk stepped, so that unwinders can claim it and the kernel
+ * can step it too. */
 static void publish_stepped(struct pipeline *p, struct process *proc)
 {
 	for (uint32_t i = 0; p->views.bpf && i < p->walk.n; i++) {
@@ -58,8 +58,8 @@ static void publish_stepped(struct pipeline *p, struct process *proc)
 	}
 }
 
-/* The sampled address was code, so a mapping that is not known has it. A return address may be
- * anything, if all mappings are known. */
+/* Whether an unknown mapping has the code. The sampled address is code for certain; a return
+ * address may just be wrong, if all mappings are known. */
 static bool lacks_mapping(const struct pipeline *p, const struct followed *f, uint64_t time)
 {
 	return p->walk.reason == loss_text(LOSS_CODE_NOT_MAPPED) ||
@@ -67,7 +67,7 @@ static bool lacks_mapping(const struct pipeline *p, const struct followed *f, ui
 		pipeline_is_unread(p, f, time));
 }
 
-/* Makes pipeline.walk the stack of a sample. true: the sample is to wait. */
+/* Makes pipeline.walk the stack of a sample. true: the sample must wait. */
 static bool walk(struct pipeline *p, struct process *proc, const struct sample *s, bool wait,
 		 struct walk_steps **steps)
 {
@@ -88,7 +88,7 @@ static bool walk(struct pipeline *p, struct process *proc, const struct sample *
 	return p->walk.waiting;
 }
 
-/* What a sample waits for whose stack is pipeline.walk. */
+/* Sets what the sample of pipeline.walk waits for. */
 static void set_awaited(const struct pipeline *p, struct waiting *w)
 {
 	w->file = p->walk.waiting ? p->walk.waiting->id : 0;
@@ -136,7 +136,7 @@ static bool walk_waiting(struct pipeline *p, struct waiting *w, bool wait)
 	return true;
 }
 
-/* What is new since the last try, and from when on samples wait no longer. */
+/* What has changed since the last try, and the time from which samples do not wait any more. */
 struct retry {
 	struct pipeline *pipeline;
 	bool files;
@@ -152,7 +152,7 @@ static bool is_pending(const struct pipeline *p, uint32_t file)
 	return f && f->state == FILE_PENDING;
 }
 
-/* Is what the sample waits for still to come? */
+/* Whether the data for the sample has not arrived yet. */
 static bool is_early(const struct retry *r, const struct waiting *w)
 {
 	if (w->unmapped)
@@ -237,7 +237,8 @@ void pipeline_finish(struct pipeline *p)
 		worker_wait_until(p->worker, deadline);
 		pipeline_retry(p); /* may request further steps */
 	} while (worker_pending(p->worker) && clock_now() < deadline);
-	/* The second call is for stacks whose code the first finds to be made at run time. */
+	/* The second call handles stacks that the first call found to pass through code made at run
+	 * time. */
 	for (int i = 0; i < 2; i++)
 		waiting_each(&p->waiting, finish, p);
 }

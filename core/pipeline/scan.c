@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mappings and names of threads of processes that run already, or of which records were lost: from
- * /proc. With a reader they are read by other threads and taken later, in slices: meanwhile samples
- * of a process of which nothing is known wait, and what a record says is newer than what was read.
+ * Reads from /proc the mappings and thread names of processes that run already, or whose records
+ * were lost. With a reader, other threads read them, and the answers are taken later, in slices.
+ * Meanwhile samples of a process without known mappings wait, and records are newer than the
+ * answer.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,19 +14,19 @@
 #include "pipeline/state.h"
 
 #define MOST_PAUSE_NS (16 * PIPELINE_PAUSE_NS)
-#define MOST_UNMAPPED_NS 3200000000u /* between two readings because of samples */
+#define MOST_UNMAPPED_NS 3200000000u /* between readings because of samples */
 #define SLICE_NS 2000000u            /* of pipeline_take_mappings() */
-#define SLICE_CHECK 16u              /* names or mappings between two looks at the clock */
+#define SLICE_CHECK 16u              /* names or mappings between readings of the clock */
 
 struct scan {
 	struct pipeline *p;
 	struct process *proc;
-	uint64_t since; /* the names of threads are known since then */
+	uint64_t since; /* when the names of threads were read */
 	char exe[4096];
 };
 
-/* What was requested or begun at that time has been read. A running process has mappings: one
- * without them has ended, or was about to run another program. */
+/* Notes that a reading that was requested or begun at `time` has ended. A process without mappings
+ * has ended, or is about to run another program. */
 static void note_reading(struct process *proc, uint64_t time, int err, bool any)
 {
 	struct followed *f = followed_of(proc);
@@ -130,7 +131,8 @@ static int request(struct pipeline *p, struct process *proc)
 	return r;
 }
 
-/* Keeps what is known of this place if a record that is newer than the reading is about it. */
+/* Whether a record about this range is newer than the reading, so that the known mapping is
+ * kept. */
 static bool keep_newer(const struct maps_answer *a, struct process *proc,
 		       const struct procfs_mapping *m)
 {
@@ -159,7 +161,7 @@ static void take_mapping(struct pipeline *p, struct process *proc, const struct 
 		now->seen = true;
 }
 
-/* Takes names of threads until that time. true: all. */
+/* Takes names of threads until the time `until`. true: all. */
 static bool take_thread_names(struct pipeline *p, struct process *proc, const struct maps_answer *a,
 			      uint64_t until)
 {
@@ -202,7 +204,8 @@ static void end_answer(struct pipeline *p, struct process *proc, const struct ma
 	bool again = f->again;
 
 	note_reading(proc, a->requested_ns, a->err, a->n);
-	/* Otherwise what was taken may have been replaced: the view requests another reading. */
+	/* Otherwise mappings that were taken may have been replaced: the view requests another
+	 * reading. */
 	if (f->rereads && !f->mapped && !f->unread && !f->paused)
 		process_drop_unseen(proc, p->views.as_of, a->requested_ns);
 	if (f->rereads && !f->mapped && a->err != -ETIMEDOUT)
@@ -219,7 +222,7 @@ static void end_answer(struct pipeline *p, struct process *proc, const struct ma
 		request(p, proc);
 }
 
-/* Takes names and mappings until that time. true: all. */
+/* Takes names and mappings until the time `until`. true: all. */
 static bool take_answer(struct pipeline *p, uint64_t until)
 {
 	struct taking *t = &p->taking;
@@ -228,7 +231,7 @@ static bool take_answer(struct pipeline *p, uint64_t until)
 
 	if (!proc)
 		return true;
-	if (proc->replaced) { /* they may be another program's */
+	if (proc->replaced) { /* the names and mappings may be another program's */
 		followed_of(proc)->reading = followed_of(proc)->awaited = false;
 		note_reading(proc, 0, -ESRCH, false);
 		p->scanned = true;
@@ -318,8 +321,8 @@ bool pipeline_reread(struct pipeline *p, struct process *proc)
 	return false;
 }
 
-/* Losses come in bursts, so not each of them makes all processes be scanned; and as long as there
- * is no memory for it they are scanned ever more rarely. */
+/* Makes all processes be scanned again. Losses come in bursts, so not each loss does; and without
+ * memory for it, scans become ever more rare. */
 static void raise_number(struct rescan *r, uint64_t now)
 {
 	if (!r->due || now <= r->time + r->pause_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks of stopped threads, which are unwound over their memory and not over a copy. */
+/* Unwinds stacks of stopped threads over the threads' memory instead of a copy. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -29,8 +29,8 @@ void waiting_fini(struct waiting_queue *q)
 	}
 }
 
-/* A process has an eighth of the room at most, and half of the room is filled in a second at most:
- * a process that maps new files all the time must not take the room of others. */
+/* A process may use an eighth of the room, and at most half of the room is filled within a second,
+ * so that a process that keeps mapping new files does not take the room of others. */
 static bool has_room(struct waiting_queue *q, uint64_t of_process, uint64_t time, uint64_t bytes)
 {
 	if (time - q->second_began > SECOND_NS) {
@@ -54,7 +54,8 @@ struct waiting *waiting_add(struct waiting_queue *q, struct process *proc, uint6
 
 	if (!has_room(q, *process_bytes, s->time, bytes))
 		return NULL;
-	/* Stacks of other programs must not be in this program's core dump. */
+	/* Excluded from core dumps of this program, because stack copies are other programs'
+	 * data. */
 	w = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (w == MAP_FAILED)
 		return NULL;

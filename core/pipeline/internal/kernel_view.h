@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel knows of each process: when its mappings are published to the BPF sampler,
- * confirmed and withdrawn. kernel_view.c draws the states. Without a BPF sampler all calls do
- * nothing. Times are CLOCK_MONOTONIC nanoseconds. For one thread.
+ * The kernel's view of each process: publishes its mappings to the BPF sampler, confirms and
+ * withdraws them. kernel_view.c draws the states. Without a BPF sampler all calls do nothing. Times
+ * are CLOCK_MONOTONIC nanoseconds. For one thread.
  */
 #ifndef PIPELINE_KERNEL_VIEW_H
 #define PIPELINE_KERNEL_VIEW_H
@@ -23,39 +23,41 @@ enum kernel_view_state {
 	VIEW_CHANGED,
 };
 
-/* Of one process. What process_owner() returns begins with it; zeros: absent. */
+/* The view of one process. The struct that process_owner() returns begins with it; zeros:
+ * absent. */
 #define KERNEL_VIEW_COVERED 4u
 
 struct kernel_view {
 	struct published published;
 	enum kernel_view_state state;
-	bool dirty;               /* what is published is out of date */
+	bool dirty;               /* the published mappings are out of date */
 	uint32_t ready;           /* mappings whose file was ready when it was published */
 	uint64_t no_room;         /* VIEW_NO_ROOM: when publishing failed */
 	uint64_t reread;          /* when /proc was last to be read because of VIEW_CHANGED */
 	uint64_t read;            /* its mappings are at least as new as this */
 	uint64_t covered;         /* when code was last covered by other code; 0: never */
-	uint32_t covered_version; /* published then; stacks of older versions and .. */
+	uint32_t covered_version; /* the version published then; stacks of older versions and .. */
 	/* .. of this version may be wrong if they have code of these files */
 	uint32_t covered_files[KERNEL_VIEW_COVERED];
-	uint32_t ncovered; /* above KERNEL_VIEW_COVERED: too many, so any code */
+	uint32_t ncovered; /* above KERNEL_VIEW_COVERED: too many files, so any code */
 	uint32_t nanonymous, anonymous_cap;
 	struct anonymous_code *anonymous; /* that user space has stepped; owned */
 };
 
-/* Of all processes. The first group is set by its owner and borrowed. */
+/* The views of all processes. The owner sets the first group of members, which is borrowed. */
 struct kernel_views {
 	struct bpf_sampler *bpf; /* NULL: there is no BPF sampler */
 	struct process_table *processes;
 	struct claims *claims;
 	const struct made_code *made;
 	struct files *files;
-	bool (*selected)(void *arg, pid_t pid); /* is it sampled? NULL: all are */
-	/* Reads its mappings from /proc. false: later, with kernel_view_was_read(). */
+	bool (*selected)(void *arg, pid_t pid); /* whether it is sampled; NULL: all are */
+	/* Reads its mappings from /proc. false: it is read later, and kernel_view_was_read() is
+	 * called. */
 	bool (*reread)(void *arg, struct process *proc);
 	void *arg;
 
-	bool dirty;       /* a process may be */
+	bool dirty;       /* a view may be dirty */
 	bool no_room;     /* publishing a process found no room */
 	uint64_t as_of;   /* records until then have been read */
 	uint64_t tidied;  /* when ended processes were last searched because there was no room */
@@ -67,17 +69,18 @@ static inline struct kernel_view *kernel_view_of(struct process *p)
 	return process_owner(p);
 }
 
-/* Publishes what changed. To be called after records were read, until as_of; 0: none were yet. */
+/* Publishes changed views. To be called after all records until as_of were read; 0: no records were
+ * read yet. */
 void kernel_views_update(struct kernel_views *, uint64_t as_of);
-/* The same as of now, and waits for the programs of languages that processes await, or for all that
- * are being loaded. Only while nothing is sampled. */
+/* The same as of now, and waits for the language programs that processes await, or for all that are
+ * being loaded. Only while nothing is sampled. */
 void kernel_views_update_all(struct kernel_views *, bool all_programs);
-/* Will kernel_views_update() publish processes? */
+/* Whether kernel_views_update() will publish processes. */
 bool kernel_views_are_unpublished(const struct kernel_views *);
-/* Will it have work now or soon? */
+/* Whether it will have work now or soon. */
 bool kernel_views_are_pending(const struct kernel_views *);
 
-/* What is published of the process is out of date. */
+/* The published mappings of the process are out of date. */
 void kernel_view_mark_dirty(struct kernel_views *, struct process *);
 /* A sample of the process was read. */
 void kernel_view_sampled(struct kernel_views *, struct process *);
@@ -90,8 +93,8 @@ void kernel_view_stepped(struct kernel_views *, struct process *, const struct p
 void kernel_view_was_read(struct process *, uint64_t time);
 /* The process exec'ed, exited, or its pid is used again. */
 void kernel_view_withdraw(struct kernel_views *, struct process *);
-/* Was a stack of this time unwound over mappings that were replaced by then? process and version
- * are those of its record. */
+/* Whether a stack of this time was unwound over mappings that had been replaced by then. process
+ * and version are those of its record. */
 bool kernel_view_is_outdated(struct process *, uint64_t time, uint64_t process, uint32_t version,
 			     const struct walk *);
 

@@ -12,9 +12,9 @@
 #include "unwind/sample.h"
 #include "unwind/walk.h"
 
-/* A stack that was unwound, whose code is to be read again. */
+/* An unwound stack whose code must be read again. */
 struct waiting_walk {
-	const struct walk_frame *frames; /* behind struct waiting */
+	const struct walk_frame *frames; /* after struct waiting */
 	uint32_t n, guessed;
 	const char *reason;
 	bool passed;
@@ -25,18 +25,18 @@ struct waiting {
 	struct waiting *next;
 	struct process *process; /* borrowed */
 	struct pipeline_route route;
-	char comm[16];            /* the thread's name, which it may take with it when it exits */
+	char comm[16];            /* the thread's name, which is lost when the thread exits */
 	struct walk_steps *steps; /* owned; NULL: none */
 	uint32_t file;            /* id of the file whose table is missing; 0: none */
-	bool unmapped;            /* it waits for mappings of its process */
+	bool unmapped;            /* waits for mappings of its process */
 	struct waiting_walk walk;
-	struct sample sample; /* its pointers point behind this struct */
-	uint64_t bytes;       /* of this struct and what is behind it */
+	struct sample sample; /* its data follows this struct */
+	uint64_t bytes;       /* of this struct and the data that follows it */
 };
 
 struct waiting_queue {
 	struct waiting *first, **last;
-	uint64_t bytes, limit; /* in use, and the cap */
+	uint64_t bytes, limit; /* in use, and the limit */
 	uint64_t second_began; /* CLOCK_MONOTONIC ns */
 	uint64_t second_bytes; /* added in this second */
 };
@@ -51,6 +51,6 @@ struct waiting *waiting_add(struct waiting_queue *, struct process *, uint64_t *
 /* Hands over all samples in order, and removes those for which done() returns true. */
 void waiting_each(struct waiting_queue *, bool (*done)(void *arg, struct waiting *), void *arg);
 uint64_t waiting_count(const struct waiting_queue *);
-/* No sample goes to this slot any more. */
+/* Removes the slot from all waiting samples. */
 void waiting_drop_slot(struct waiting_queue *, uint32_t slot);
 #endif
