@@ -127,7 +127,7 @@ out:
 #define MAX_SYMBOLS 65536u
 #define MAX_RELOCATIONS 65536u
 
-/* A file that is looked at; e is right only as far as is_elf() says. */
+/* A file that is read; e is valid only as far as is_elf() has checked it. */
 struct object {
 	int fd;
 	Elf64_Ehdr e;
@@ -193,8 +193,8 @@ static bool find_descriptor(const struct object *o, const Elf64_Shdr *table, uin
 	return false;
 }
 
-/* Where the pointer at vaddr points once the file is loaded at 0. What is in its place counts where
- * it has no relocation with an addend: those of SHT_RELR have none. */
+/* The value of the pointer at vaddr once the file is loaded at 0: the addend of its relocation, or
+ * in_place, the bytes in the file, if it has none, as with SHT_RELR. */
 static uint64_t pointer_at(const struct object *o, uint64_t vaddr, uint64_t in_place)
 {
 	Elf64_Shdr section;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders of plugins: which there are, and those that are used, loaded when they are first found.
+/* Folders of plugins: lists the plugins; loads a plugin when it is first looked up.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -43,7 +43,7 @@ static int check_unchanged(const struct plugin *p, const struct plugin *loaded, 
 	return -EPROTO;
 }
 
-/* 0; -ENOMEM, and it may be tried again; -errno with the sentence in p->refused. */
+/* 0; -ENOMEM, after which a retry may succeed; -errno with a sentence in p->refused. */
 static int load(struct plugin *p)
 {
 	struct plugin *loaded;
@@ -98,7 +98,7 @@ const char *plugin_folder_refusal(const struct plugin_folder *f, uint32_t kind, 
 	return NULL;
 }
 
-/* Appends a sentence, which it owns from then on. */
+/* Appends a sentence and takes it over. */
 static int note_refused(struct plugin_folder *f, char *text)
 {
 	char **all = text ? realloc(f->refused, (f->nrefused + 1) * sizeof(char *)) : NULL;
@@ -136,7 +136,7 @@ int plugin_folder_load(struct plugin_folder *f)
 
 /* ---- reading a folder ---- */
 
-/* Two names of one file, by links. */
+/* Whether two names lead to one file. */
 static bool is_same_file(const struct plugin *a, const struct plugin *b)
 {
 	struct stat x, y;
@@ -145,8 +145,8 @@ static bool is_same_file(const struct plugin *a, const struct plugin *b)
 	       x.st_ino == y.st_ino;
 }
 
-/* Adds the plugin, which it owns from then on. The same plugin by another path is dropped, another
- * plugin of its kind and name is refused. */
+/* Adds the plugin and takes it over. The same plugin by another path is dropped, another plugin of
+ * its kind and name is refused. */
 static int add_plugin(struct plugin_folder *f, struct plugin *p)
 {
 	const struct plugin *same = look_up(f, plugin_kind(p), plugin_name(p));
@@ -175,7 +175,7 @@ out:
 	return r;
 }
 
-/* A plugin that is loaded when it is found. */
+/* Makes a plugin that is loaded when it is first looked up. */
 static int defer(const char *path, const struct check_identity *id, struct plugin **ret,
 		 char **text)
 {
@@ -195,8 +195,8 @@ static int defer(const char *path, const struct check_identity *id, struct plugi
 	return r;
 }
 
-/* A file that does not say what it is in the usual way is loaded at once: so it is refused, with
- * the reason, when the folder is read. */
+/* A file whose kind and name cannot be read without loading it is loaded at once, so that a wrong
+ * file is refused, with the reason, when the folder is read. */
 static int add_file(struct plugin_folder *f, uint32_t kind, const char *path)
 {
 	struct check_identity id;

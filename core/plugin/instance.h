@@ -25,7 +25,7 @@ struct fusee_instance {
 	char *name, *where;
 	char *given;      /* the options that were set: option_text() */
 	void *ctx;        /* of the plugin, descriptor->ctx_size bytes */
-	void *owner;      /* of the object that implements the host's functions */
+	void *owner;      /* the object that implements the host's functions */
 	char *error;      /* text of the last host->fail(); NULL: none */
 	uint32_t misused; /* bit i: enum plugin_misuse i was reported */
 	bool begun;       /* init() was called, so fini() must be */
@@ -46,7 +46,7 @@ void instance_free(struct fusee_instance *); /* calls fini() if begun; NULL is v
 /* "fusee.lua:12: sink.pprof: TEXT" with the text of the last host->fail(), or strerror(err) if
  * there was none. Resets that text. Owned by the caller; NULL: no memory. */
 char *instance_sentence(struct fusee_instance *, int err);
-/* [any thread; reads folders] Has a file changed that host->read_secret() has read for the
- * instance? True once for each change. */
+/* [any thread; reads folders] Whether a file that host->read_secret() has read for the instance has
+ * changed. True once for each change. */
 bool instance_secret_changed(struct fusee_instance *);
 #endif

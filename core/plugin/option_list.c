@@ -51,7 +51,7 @@ char *option_text(const struct instance_option *list, uint32_t n)
 	return b.p;
 }
 
-/* A number and the colon behind it. */
+/* Reads a number and the colon after it. */
 static int read_number(const char **at, uint32_t *n)
 {
 	char *end;

@@ -31,7 +31,7 @@ static const struct unit times[] = {
 	{86400000000000, "d"}, {3600000000000, "h"}, {60000000000, "m"}, {1000000000, "s"},
 	{1000000, "ms"},       {1000, "us"},         {1, "ns"}};
 
-/* In the largest unit that divides it. */
+/* Appends a number in the largest unit that divides it. */
 static void put_number(struct buf *b, const struct fusee_option *o, int64_t n)
 {
 	const struct unit *u = o->type == FUSEE_DURATION ? times : sizes;
@@ -304,7 +304,7 @@ static uint32_t width_of(const struct fusee_option *o)
 	return o->type == FUSEE_BOOL ? 1 : 8;
 }
 
-/* Up to the last field that version 0.5 of the ABI began with. */
+/* The size up to the last field of the first version of ABI 0.5. */
 #define OPTION_LEAST \
 	(offsetof(struct fusee_option, choices) + sizeof(((struct fusee_option *)0)->choices))
 

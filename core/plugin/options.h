@@ -24,12 +24,12 @@ struct option_value {
 
 void option_value_fini(struct option_value *);
 
-/* Checks a plugin's table. 0, or -EPROTO with what is wrong in *text: "has option 'x' outside of
- * its ctx" (NULL: no memory). The functions below require a table that passed. */
+/* Checks a plugin's table. 0, or -EPROTO with the error in *text: "has option 'x' outside of its
+ * ctx" (NULL: no memory). The functions below require a table that passed. */
 int options_check(const struct fusee_table *options, uint32_t ctx_size, char **text);
 /* NULL: the table lacks the option. */
 const struct fusee_option *options_find(const struct fusee_table *options, const char *name);
-/* Offers the names of all. */
+/* Offers the names of all options. */
 void options_offer(const struct fusee_table *options, struct guess *);
 /* Appends an option's limits in its unit: "4KiB to 1MiB", "1s to 1d", "at least 1"; nothing if it
  * has none. 0 or -ENOMEM. */

@@ -81,7 +81,7 @@ int plugin_host_read_secret(struct fusee_instance *in, const char *path, char *b
 	struct buf all = {0};
 	struct stat st;
 
-	/* before it is read: what is written meanwhile is a change */
+	/* before it is read, so that a write meanwhile counts as a change */
 	secrets_note(&in->secrets, path, (fd < 0 ? stat(path, &st) : fstat(fd, &st)) ? NULL : &st);
 	if (r)
 		return r;
@@ -170,8 +170,8 @@ static const struct fusee_plugin *find_descriptor(void *so, size_t *size)
 	return d;
 }
 
-/* Up to the last field that version 0.5 began with. A plugin that was built with a later header of
- * the same version may have more fields than this core knows, and is refused. */
+/* The size up to the last field of the first version of ABI 0.5. A plugin that was built with a
+ * later header of the same version may have more fields than this core knows, and is refused. */
 #define LEAST(T, field) (offsetof(struct T, field) + sizeof(((struct T *)0)->field))
 #define DESCRIPTOR_LEAST LEAST(fusee_plugin, ops)
 #define UNWINDER_LEAST LEAST(fusee_unwinder_ops, detach)

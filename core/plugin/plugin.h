@@ -13,12 +13,11 @@
 struct plugin {
 	const struct fusee_plugin *descriptor; /* NULL: not loaded yet */
 	char *path;
-	/* Until it is loaded, as its file says: plugin_kind() and plugin_name() are right always.
+	/* Read from its file until it is loaded: plugin_kind() and plugin_name() are always right.
 	 */
 	uint32_t kind;
 	char *name;
-	char *refused; /* why it can't be loaded, a sentence as below; NULL: not tried yet, or it
-			  can */
+	char *refused; /* why it can't be loaded, a sentence; or NULL */
 };
 
 /* The plugins of one or more folders, sorted by kind and name. */
@@ -38,9 +37,9 @@ char *plugin_default_dir(void);
  * sentence in *text; -ENOMEM with a sentence or NULL. */
 int plugin_load(const char *path, struct plugin **ret, char **text);
 void plugin_free(struct plugin *);
-/* Finds the *.so of the folders in dir ("a:b"), of one kind (0: of all), and loads none that says
- * in its file what it is. Refused files become sentences in ret->refused, which the caller logs. 0,
- * -ENOENT (a folder does not exist), -ENOMEM. */
+/* Finds the *.so of the folders in dir ("a:b"), of one kind (0: of all), without loading plugins
+ * whose files tell kind and name. Refused files become sentences in ret->refused, which the caller
+ * logs. 0, -ENOENT (a folder does not exist), -ENOMEM. */
 int plugin_folder_open(const char *dir, uint32_t kind, struct plugin_folder *ret);
 void plugin_folder_close(struct plugin_folder *);
 /* Loads the plugin of this kind and name. NULL: there is none, or plugin_folder_refusal(). */
@@ -48,7 +47,7 @@ const struct plugin *plugin_folder_find(const struct plugin_folder *, uint32_t k
 					const char *name);
 /* Why plugin_folder_find() returned NULL; NULL: there is no such plugin. */
 const char *plugin_folder_refusal(const struct plugin_folder *, uint32_t kind, const char *name);
-/* Loads all of them; those that can't be loaded are in `refused` then. 0 or -ENOMEM. */
+/* Loads all plugins; adds those that can't be loaded to `refused`. 0 or -ENOMEM. */
 int plugin_folder_load(struct plugin_folder *);
 uint32_t plugin_kind(const struct plugin *);
 const char *plugin_name(const struct plugin *);
@@ -68,7 +67,7 @@ struct unwinder_options {
 	uint32_t n;
 };
 
-/* Which unwinders are used, and their options; what is not named has default options. */
+/* Selects unwinders and their options; unwinders that are not named have default options. */
 struct unwinder_choice {
 	const char *const *without; /* names, ends with NULL; NULL: none */
 	const struct unwinder_options *options;
@@ -82,13 +81,13 @@ int plugin_set_open(const char *dir, const struct fusee_host *, const struct unw
 		    struct plugin_set *ret);
 void plugin_set_close(struct plugin_set *);
 
-/* What tells the file that a plugin was loaded from from others, also from an earlier build of it.
+/* Distinguishes the file of a plugin from other files, also from an earlier build of the plugin.
  */
 struct plugin_stamp {
 	uint64_t dev, ino, size;
 	int64_t mtime_ns;
 };
-struct plugin_stamp plugin_stamp(const struct fusee_plugin *); /* zeros: not known */
+struct plugin_stamp plugin_stamp(const struct fusee_plugin *); /* zeros: unknown */
 
 /* The functions of struct fusee_host that are the same for every kind of plugin. */
 void plugin_host_log(struct fusee_instance *, int level, const char *text);
@@ -98,7 +97,8 @@ void plugin_host_count(struct fusee_instance *, const char *metric,
 int plugin_host_read_secret(struct fusee_instance *, const char *path, char *buf, uint32_t cap);
 extern const struct fusee_host plugin_host_base; /* these four and no other function */
 
-/* Wrong calls of a host function, for which -EINVAL alone would say too little. */
+/* Wrong calls of a host function that are also logged, because -EINVAL alone explains too
+ * little. */
 enum plugin_misuse {
 	PLUGIN_FILE_CLAIM_RANGE,
 	PLUGIN_FILE_CLAIM_FLAGS,

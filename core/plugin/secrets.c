@@ -6,7 +6,7 @@
 
 struct secret_file {
 	char *path;
-	struct stat as; /* zeroes: there was none */
+	struct stat as; /* zeros: there was no file */
 };
 
 void secrets_init(struct secrets *s)
@@ -59,7 +59,8 @@ void secrets_note(struct secrets *s, const char *path, const struct stat *as)
 	f = find(s, path);
 	if (!as)
 		as = &none;
-	/* Another thread may read it first: a change is nevertheless a change for the sink's. */
+	/* Another thread may read a changed file first: the change must still be reported to the
+	 * sink's thread. */
 	s->changed |= f && n == s->n && !is_same(&f->as, as);
 	if (f)
 		f->as = *as;

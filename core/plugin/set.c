@@ -33,7 +33,7 @@ static bool is_enabled_unwinder(const struct plugin *p, const struct unwinder_ch
 	return p->descriptor->kind == FUSEE_UNWINDER;
 }
 
-/* The instance of this name with the options that are chosen for it. */
+/* The description of an instance, with the options that are chosen for it. */
 static struct instance_options options_of(const char *name, const struct fusee_plugin *d,
 					  const struct unwinder_choice *choice)
 {

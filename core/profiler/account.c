@@ -3,8 +3,8 @@
 
 #include "base/assert.h"
 
-/* Ticks that the stream counts as skipped, in the kernel, of processes that are stopped for their
- * samples: those have the time in the kernel too. */
+/* Ticks in the kernel that the stream counts as skipped, of processes that are stopped for their
+ * samples: these samples already cover the time in the kernel. */
 static uint64_t skipped_of_stopped(const struct profiler *p, const struct stop_counts *c)
 {
 	struct pipeline_stats stats;

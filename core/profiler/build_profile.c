@@ -20,7 +20,7 @@
 #include "symbolizer/server_names.h"
 #include "symbols/symbols.h"
 
-/* Those of the set, process and thread: there is room for all. */
+/* The labels of the set, and process and thread. */
 #define MAX_LABELS (RELABEL_LABELS + 2u)
 
 #define KNOWN 1024
@@ -30,7 +30,7 @@
 struct known {
 	const char *name, *system_name, *file;
 	uint32_t start_line;
-	uint32_t id; /* 0: the slot is free */
+	uint32_t id; /* 0: free */
 };
 
 struct build {
@@ -39,7 +39,7 @@ struct build {
 	const struct pipeline *p;
 	struct symbolizer *symbolizer;
 	struct kernel_names *kernel_names;
-	bool kernel_named; /* the kernel does not hide its symbols */
+	bool kernel_named; /* the kernel's symbols are readable */
 	const struct build_options *o;
 	bool no_pid, no_tid;         /* omitted */
 	uint32_t *locations;         /* by frame id; 0: not built yet */
@@ -95,7 +95,7 @@ static uint32_t kernel_location(struct build *n, const struct walk_frame *f)
 #define MAX_SOURCE_FRAMES 64u
 #define FRAME_FLAGS (FUSEE_FRAME_ASYNC | FUSEE_FRAME_BUILTIN | FUSEE_FRAME_HIDDEN)
 
-/* Collects the source frames that an unwinder reports for one frame. */
+/* Collects the source frames that an unwinder reports for a frame. */
 struct named {
 	struct fusee_frame_out out; /* first */
 	struct build *build;
@@ -222,7 +222,7 @@ static uint32_t file_mapping(struct build *n, const struct file *f)
 	return n->mappings[f->id];
 }
 
-/* A mapping has the flags that all its locations have. */
+/* Removes flags of a mapping that not all its locations have. */
 static void restrict_flags(struct build *n, uint32_t file, const struct source_frame *f)
 {
 	if (f->flags & SYMBOLS_STUB)
@@ -349,7 +349,7 @@ static uint32_t file_location(struct build *n, const struct walk_frame *f)
 	struct fusee_location loc = {.mapping = file_mapping(n, file),
 				     .frame_type = is_go(n, file) ? n->go : n->native,
 				     .address = f->addr};
-	/* also where names come too late */
+	/* also if names come too late */
 	bool mapped = file->inspection && inspection_vaddr(file->inspection, f->addr, &loc.address);
 	const char *language;
 
@@ -474,7 +474,7 @@ static uint64_t *weigh_programs(const struct build *n)
 	return weights;
 }
 
-/* Readers take the first mapping for the program: it is that of the program with the most CPU time,
+/* Adds the first mapping, which readers take for the program: the program with the most CPU time,
  * even if no frame is in it. */
 static void add_program(struct build *n)
 {

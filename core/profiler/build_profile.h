@@ -23,16 +23,16 @@ struct build_options {
 	const char *const *omit; /* names of labels to leave out, ends with NULL; NULL: none */
 	bool one_set;            /* only samples of `set`, whose labels become the resource's */
 	uint32_t set;
-	/* For a server that symbolizes: locations of files that it may have are addresses without
-	 * functions. The frames that it cannot name have their names. */
+	/* For a server that symbolizes: locations in files that the server may have are addresses
+	 * without functions. Frames that it cannot symbolize keep their functions. */
 	bool server_names;
-	/* The labels are complete, with `process` and `host` among them, as rules of relabeling
-	 * made them; this is the same number for sets that have the same labels now, which count as
-	 * one set, and 0 for sets whose samples are excluded. NULL: each set is one of its own. */
+	/* Set if rules of relabeling made the labels, which then include `process` and `host`.
+	 * Returns a number, equal for sets with equal labels, which become one set; 0: samples of
+	 * the set are excluded. NULL: all sets are separate. */
 	uint32_t (*group)(void *arg, uint32_t set);
 };
 
-/* Are samples of this label set in the profile? */
+/* Whether samples of this label set are in the profile. */
 static inline bool build_has_set(const struct build_options *o, uint32_t set)
 {
 	if (!o->group)
@@ -41,27 +41,27 @@ static inline bool build_has_set(const struct build_options *o, uint32_t set)
 	return set && (!o->one_set || set == o->group(o->arg, o->set));
 }
 
-/* Adds everything but the duration and the losses to the builder: value types samples/count and
+/* Adds everything except the duration and the losses to the builder: value types samples/count and
  * cpu/nanoseconds, samples, locations, symbols, the start time. The files of the collector's frames
  * must not have been freed (profiler_sweep() keeps them). 0 or -errno. */
 int build_profile(struct builder *, const struct profiler *, const struct collector *,
 		  const struct build_options *);
 
-/* Adds the losses of an account: the figures of all, and a sample for each reason of a tick, so
- * that the sums of the profile are the samples due and their CPU time. Its stack is one frame,
- * "[lost: ring full]", in no mapping; its label `reason` has the reason alone. weight_ns: what a
- * lost tick represents. */
+/* Adds the losses of an account: all its figures, and a sample for each reason of lost ticks, so
+ * that the sums of the profile are the samples due and their CPU time. The stack of such a sample
+ * is one frame, "[lost: ring full]", without a mapping; its label `reason` is the reason.
+ * weight_ns: the CPU time of a lost tick. */
 void build_losses(struct builder *, const struct loss_account *, uint64_t weight_ns);
 
-/* The same for a closed window. A lost tick represents as much CPU time as the others of the window
- * do on average, as processes may have rates of their own; period_ns if it has no others. */
+/* The same for a closed window. A lost tick represents the average CPU time of the window's
+ * samples, as processes may have different rates; period_ns if the window has no samples. */
 void build_window_losses(struct builder *, const struct profiler_window *, uint64_t period_ns);
-/* Is a label of this name omitted? */
+/* Whether a label of this name is omitted. */
 bool build_omits(const struct build_options *, struct fusee_str name);
 /* The resource label `host`: the machine's name. */
 void build_host(struct builder *);
-/* Completes the profile of a collector: a comment, if not all samples that were due by the rates
- * were kept, and an id of its own. *ret: as of builder_finish(). 0 or -errno. */
+/* Completes the profile of a collector: adds an id, and a comment if not all samples due by the
+ * rates were kept. *ret: as of builder_finish(). 0 or -errno. */
 int build_end(struct builder *, const struct collector *, const struct fusee_profile **ret);
 
 /* A file without symbols of its own. */

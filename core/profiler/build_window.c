@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the profile of a window has beside the samples of its collector. */
+/* The parts of a window's profile besides the samples of its collector. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>

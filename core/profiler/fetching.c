@@ -47,7 +47,7 @@ static void add_stack(struct share *all, const struct collector *c, uint32_t sam
 	}
 }
 
-/* How much of the collector has frames in each file, by file. NULL: no memory. */
+/* The weight of the samples with frames in each file, by file. NULL: no memory. */
 static struct share *shares(const struct collector *c, uint32_t nfiles)
 {
 	struct share *all = calloc(nfiles, sizeof(*all));
@@ -67,7 +67,7 @@ static void request(struct profiler *p, struct fetcher *fetcher, uint32_t id)
 
 	if (!f || !f->inspection || f->state != FILE_READY || f->path[0] == '[') /* [vdso] */
 		return;
-	/* a window that is late knows no source yet */
+	/* for a late window the symbol source is not known yet */
 	if (!((symbolizer_symbol_source(p->symbolizer, id) | f->inspection->flags) & NAMED) &&
 	    !symbolizer_awaits_debug(p->symbolizer, id))
 		fetcher_request(fetcher, f->inspection->build_id, f->inspection->build_id_len,

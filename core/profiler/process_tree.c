@@ -18,7 +18,7 @@ struct process_tree {
 	uint32_t joined;     /* bpf_rates_joined() when the kernel's processes were last listed */
 	const char *polled[PROCESS_TREE_GROUPS];
 	uint32_t npolled;
-	uint64_t poll_ns; /* the next time */
+	uint64_t poll_ns; /* the next reading of groups */
 };
 
 int process_tree_new(struct process_tree **ret, struct bpf_sampler *bpf)

@@ -32,7 +32,8 @@ static int open_worker(struct profiler *p, const struct profiler_options *o)
 		.plugin_dir = o->plugin_dir,
 		.memory_limit = o->worker_bytes,
 		.unwinders = &p->unwinders,
-		/* Who may look into his own processes only can keep but himself waiting. */
+		/* Without CAP_SYS_PTRACE only the user's own processes are read, and they can block
+		 * only this user. */
 		.opener = probe_caps() >> CAP_SYS_PTRACE & 1,
 	};
 	int r = plugin_set_open(o->plugin_dir, &claims_host, o->unwinders, &p->unwinders);
@@ -81,7 +82,7 @@ static int explain_refusal(const struct profiler_options *o, int error)
 	return error == -ESRCH ? EX_NOINPUT : EX_NOPERM;
 }
 
-/* Processes that the CPUs' events sample are selected in the kernel before there is an event. */
+/* Selects the processes that the CPUs' events sample in the kernel, before there is an event. */
 static int open_tree(struct profiler *p)
 {
 	uint32_t added = 0;
@@ -177,14 +178,15 @@ static void tree_lost(void *arg)
 	process_tree_reread(((struct profiler *)arg)->tree, scan_added, arg);
 }
 
-/* Stacks of languages are to be had only of threads that are stopped. */
+/* Whether threads may be stopped: without BPF, stacks of languages can be taken only of stopped
+ * threads. */
 static bool may_stop(const struct profiler *p, const struct profiler_options *o)
 {
 	return !p->bpf && o->npids && !o->kind &&
 	       (o->sampler == SAMPLER_AUTO || o->sampler == SAMPLER_STOP);
 }
 
-/* What is stopped for its samples is not sampled by events too. */
+/* Drops samples of events for processes that are stopped for their samples. */
 static bool stop_route(void *arg, const struct sample *s, struct pipeline_route *route)
 {
 	const struct profiler *p = arg;
@@ -242,7 +244,8 @@ static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 
 /* ---- without BPF ---- */
 
-/* The first of the processes that may not be stopped; 0: all may. A held command is a child. */
+/* The first process that fusee may not stop; 0: it may stop all. A held command is a child, which
+ * it may stop. */
 static pid_t find_refused(const struct profiler_options *o, int *err)
 {
 	for (uint32_t i = 0; i < o->npids; i++) {
@@ -271,7 +274,7 @@ static int open_stop(struct profiler *p, const struct profiler_options *o)
 	return r == -ESRCH ? EX_NOINPUT : r ? EX_OSERR : 0;
 }
 
-/* The sampler that stops threads was chosen. */
+/* Checks the options if the sampler `stop` was chosen. */
 static int check_stop(const struct profiler_options *o)
 {
 	char why[256];
@@ -362,7 +365,8 @@ void profiler_prepare(struct profiler *p)
 	for (uint32_t i = 0; i < p->npids; i++)
 		pipeline_scan(p->pipeline, p->pids[i]);
 	worker_wait(p->worker);
-	/* Processes run already: what they might start later is not worth the delay. */
+	/* Does not wait for all languages: programs that running processes may start later are not
+	 * worth the delay. */
 	pipeline_update_all(p->pipeline, false);
 	for (uint32_t i = 0; p->stream && i < p->npids; i++)
 		perf_stream_add_own(p->stream, p->pids[i]);
@@ -376,7 +380,8 @@ void profiler_prepare_held(struct profiler *p)
 	pipeline_scan(p->pipeline, p->pids[0]);
 	worker_wait(p->worker);
 	pipeline_retry(p->pipeline);
-	/* What the command starts may need the program of any language at once. */
+	/* If the command may start other programs, these may need the BPF program of any language
+	 * at once. */
 	all = pipeline_may_start(p->pipeline, p->pids[0]);
 	log_debug("the command waits for the unwinders of %s",
 		  all ? "all languages: it may start other programs" : "its own languages only");
@@ -398,7 +403,7 @@ int profiler_enable(struct profiler *p)
 	/* Mappings made since profiler_prepare(); later mappings come as records. */
 	for (uint32_t i = 0; i < p->npids; i++)
 		pipeline_scan(p->pipeline, p->pids[i]);
-	if (p->tree) /* what the processes started until the events recorded it */
+	if (p->tree) /* finds processes that were started before the events recorded forks */
 		tree_lost(p);
 	pipeline_update(p->pipeline, now);
 	return r;
@@ -416,7 +421,7 @@ int profiler_disable(struct profiler *p)
 	return p->stream ? perf_stream_disable(p->stream) : 0;
 }
 
-/* The time until which the pipeline knows what the kernel recorded. */
+/* The time until which the pipeline has read the kernel's records. */
 static uint64_t horizon(const struct profiler *p)
 {
 	return p->stream ? perf_stream_horizon(p->stream) : clock_now();
@@ -425,9 +430,9 @@ static uint64_t horizon(const struct profiler *p)
 static void drain_stream(struct profiler *p, uint64_t until_ns)
 {
 	perf_stream_drain_until(p->stream, pipeline_handlers(p->pipeline), until_ns);
-	/* What is published for the first time is to be of this moment: the kernel does not note
-	 * that memory is given out where it knows no code, so stacks over a library that was
-	 * replaced since would be discarded. */
+	/* A first publication must be up to date: the kernel notes new memory only where it knows
+	 * code, so it would miss a library that was replaced since, and stacks over it would be
+	 * discarded. */
 	if (pipeline_has_unpublished(p->pipeline) && !perf_stream_is_behind(p->stream))
 		perf_stream_drain_now(p->stream, pipeline_handlers(p->pipeline), until_ns);
 }
@@ -508,7 +513,7 @@ int profiler_close_window(struct profiler *p, uint32_t slot, bool more, struct p
 	*w = (struct profiler_window){.end_ns = p->window_end_ns[slot]};
 	p->window_end_ns[slot] = 0;
 	w->collector = pipeline_set_collector(p->pipeline, slot, next);
-	/* An empty window makes no profile: its losses count for the next window. */
+	/* An empty window has no profile: its losses count for the next window. */
 	if (w->collector && (w->collector->count || !more)) {
 		profiler_account_window(p, w->collector, &p->window_start[slot],
 					&p->window_end[slot], &w->losses);

@@ -31,7 +31,7 @@
 #include "symbolizer/symbolizer.h"
 #include "worker/worker.h"
 
-/* Borrowed for profiler_open(), but pids until profiler_close(). */
+/* Borrowed for profiler_open(), except pids, which are borrowed until profiler_close(). */
 struct profiler_options {
 	const char *plugin_dir;
 	const char *cache_dir;                   /* unwind tables on disk; NULL: none are kept */
@@ -42,54 +42,52 @@ struct profiler_options {
 	const pid_t *pids;
 	uint32_t npids;
 	bool all, dynamic;
-	bool no_events; /* nothing is sampled: stacks are taken of stopped threads, see dump.h */
+	bool no_events; /* nothing is sampled: for stacks of stopped threads, see dump.h */
 	bool held;      /* pids[0] waits to exec a command: sampling begins with the exec */
 
 	enum sampler_choice sampler;
-	/* What is sampled, borrowed until profiler_close(); NULL: CPU time. Another kind is sampled
-	 * by the snapshot sampler, and its periods and weights are numbers of events. */
+	/* The event that is sampled, borrowed until profiler_close(); NULL: CPU time. The snapshot
+	 * sampler samples other events; their periods and weights are numbers of events. */
 	const struct event_kind *kind;
-	uint64_t period_ns;   /* of the events; dynamic: the shortest that rings are sized for */
-	uint64_t ring_bytes;  /* of all rings; 0: the perf stream's default */
-	uint32_t stack_bytes; /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
-	uint64_t table_bytes; /* cap of unwind tables in the kernel; 0: the BPF sampler's default */
+	uint64_t period_ns;     /* of the events; dynamic: the shortest that rings are sized for */
+	uint64_t ring_bytes;    /* of all rings; 0: the perf stream's default */
+	uint32_t stack_bytes;   /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
+	uint64_t table_bytes;   /* of unwind tables in the kernel; 0: the BPF sampler's default */
 	uint64_t worker_bytes;  /* of memory of a worker; 0: the worker's default */
 	uint64_t waiting_bytes; /* as in struct pipeline_options */
-	bool kernel;            /* kernel stacks, where the kernel allows them */
+	bool kernel;            /* with kernel stacks, if the kernel allows them */
 	bool threads;           /* samples carry thread ids */
 	bool inlines;           /* inlined functions are symbolized */
 
-	/* As in struct pipeline_options: where a sample goes, and whether a process is sampled,
-	 * which `pids` say where there are some. With a route, windows begin by
-	 * profiler_open_window(). */
+	/* As in struct pipeline_options: route() routes samples; selected() tells whether a process
+	 * is sampled, unless `pids` does. With a route, windows begin by profiler_open_window(). */
 	bool (*route)(void *arg, const struct sample *, struct pipeline_route *);
 	bool (*selected)(void *arg, pid_t pid);
 	void *arg;
 
-	const char *command_line; /* for the hint that is logged where the kernel refuses events */
+	const char *command_line; /* for the hint that is logged if the kernel refuses events */
 };
 
-/* What became of the ticks of all samplers. */
+/* The counts of ticks of all samplers. */
 struct profiler_counts {
-	struct perf_stream_counts events; /* zeros: there is no stream; but count_ns, of both */
+	struct perf_stream_counts events; /* zeros without a stream, except count_ns */
 	struct stop_counts stop;          /* zeros: no thread is stopped */
 };
 
 struct profiler {
 	struct plugin_set unwinders;
 	struct worker *worker;
-	struct bpf_sampler *bpf; /* NULL: stacks are unwound in user space */
-	char *no_bpf;            /* why bpf is NULL; NULL where the snapshot sampler was chosen */
+	struct bpf_sampler *bpf;    /* NULL: stacks are unwound in user space */
+	char *no_bpf;               /* why bpf is NULL; NULL if the snapshot sampler was chosen */
 	struct perf_stream *stream; /* NULL: no_events, or threads are stopped instead */
 	struct stop_sampler *stop;  /* NULL: no thread is stopped */
-	char *no_stream;            /* why `stop` samples without a stream; NULL: it was chosen */
+	char *no_stream;            /* why there is only `stop`; NULL: it was chosen */
 	struct pipeline *pipeline;
 	struct symbolizer *symbolizer;
 	const pid_t *pids; /* these four, and route, as in the options */
 	uint32_t npids;
 	bool dynamic, held;
-	struct process_tree
-		*tree; /* with the CPUs' events: pids and what they started; else NULL */
+	struct process_tree *tree; /* with the CPUs' events: pids and their children; else NULL */
 	bool (*route)(void *arg, const struct sample *, struct pipeline_route *);
 	void *route_arg;
 	uint64_t period_ns;
@@ -102,7 +100,7 @@ struct profiler {
 struct profiler_window {
 	struct collector *collector; /* owned by the caller */
 	uint64_t end_ns;             /* CLOCK_MONOTONIC */
-	struct loss_account losses;  /* of its samples; zeros if more, and the collector has none */
+	struct loss_account losses;  /* of its samples; zeros if `more` and no samples */
 };
 
 /* The CPU time between two ticks at this rate, in ns. */
@@ -114,47 +112,51 @@ int profiler_open(struct profiler *, const struct profiler_options *);
 /* Closes what is open. *p may be zeros. */
 void profiler_close(struct profiler *);
 
-/* Processes that join the control group with this folder later are targets too. dir: borrowed until
- * profiler_close(). Before profiler_enable(). 0; -ENOTSUP: that needs the BPF sampler; -errno. */
+/* Makes processes that later join the control group with this folder targets too. dir: borrowed
+ * until profiler_close(). Before profiler_enable(). 0; -ENOTSUP: without the BPF sampler;
+ * -errno. */
 int profiler_follow_group(struct profiler *, const char *dir);
 
-/* Reads the mappings of the targets that run already and waits until their unwind tables are made
- * and published, so that the first sample is complete. Does nothing for a held command. */
+/* Reads the mappings of running targets and waits until their unwind tables are made and published,
+ * so that the first sample can be complete. Does nothing for a held command. */
 void profiler_prepare(struct profiler *);
 /* The same for a held command, once it has exec'ed and is stopped. */
 void profiler_prepare_held(struct profiler *);
 
-/* Sampling begins, or goes on; held: not needed, the exec enables the events. 0 or -errno. */
+/* Begins or resumes sampling. Not needed for a held command, whose exec enables the events. 0 or
+ * -errno. */
 int profiler_enable(struct profiler *);
-/* A held command has begun. 0 or -errno. */
+/* To be called when a held command has begun. 0 or -errno. */
 int profiler_command_runs(struct profiler *);
 /* Takes mappings that were read in the background: when pipeline_mappings_fd() is readable. */
 void profiler_take_mappings(struct profiler *);
-/* No more samples are taken. profiler_enable() undoes it. */
+/* Stops taking samples until profiler_enable(). */
 int profiler_disable(struct profiler *);
-/* Hands all records that are due and older than until_ns (CLOCK_MONOTONIC; UINT64_MAX: all that
- * are due) to the pipeline and publishes what changed to the BPF sampler. */
+/* Passes all records that are due and older than until_ns (CLOCK_MONOTONIC; UINT64_MAX: all that
+ * are due) to the pipeline, and publishes changed mappings to the BPF sampler. */
 void profiler_drain(struct profiler *, uint64_t until_ns);
-/* Takes the worker's answers and unwinds the samples that waited for them. */
+/* Takes the worker's answers and unwinds the samples that wait for them. */
 void profiler_dispatch(struct profiler *);
-/* Disables sampling and drains all that remains. Samples may still wait for the worker:
+/* Disables sampling and drains the remaining records. Samples may still wait for the worker:
  * pipeline_finish() waits for it. */
 void profiler_stop(struct profiler *);
 
 /* Finds a free slot of the pipeline and begins its first window. Without a route slot 0 has one
  * from the beginning. 0, -ENOSPC or -ENOMEM. */
 int profiler_open_window(struct profiler *, uint32_t *slot);
-/* The slot's window ends now: what is lost from here on is not counted for it. Samples of it that
- * wait (pipeline_awaits()) are still added until it is closed. The caller routes none to it. */
+/* Ends the slot's window now: later losses do not count for it. Its waiting samples
+ * (pipeline_awaits()) are still added until it is closed. The caller must not route further samples
+ * to it. */
 void profiler_end_window(struct profiler *, uint32_t slot);
 /* Closes the slot's window, which ends now unless it has ended; more: the next window begins. 0, or
- * -ENOMEM: the window goes on. */
+ * -ENOMEM: the window continues. */
 int profiler_close_window(struct profiler *, uint32_t slot, bool more, struct profiler_window *);
 
-/* Is the kernel's part of stacks sampled? */
+/* Whether the kernel's part of stacks is sampled. */
 bool profiler_kernel(const struct profiler *);
 void profiler_counts(const struct profiler *, struct profiler_counts *);
-/* The account of all samples since profiler_open(). No figure falls from one call to the next. */
+/* The account of all samples since profiler_open(). No figure decreases from one call to the
+ * next. */
 void profiler_account(const struct profiler *, struct loss_account *);
 
 /* Frees processes and files that no mapping and no collector needs, and symbols beyond

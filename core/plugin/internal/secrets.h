@@ -17,13 +17,13 @@ struct secrets {
 	pthread_mutex_t lock;
 	struct secret_file *files; /* owned */
 	uint32_t n;
-	bool changed; /* since secrets_changed() said so last, as a later reading saw */
+	bool changed; /* a later reading saw a change since the last secrets_changed() */
 };
 
 void secrets_init(struct secrets *);
 void secrets_fini(struct secrets *);
-/* A file was read; as: what was read, NULL: it could not be opened. */
+/* Notes that a file was read. as: the file that was read; NULL: it could not be opened. */
 void secrets_note(struct secrets *, const char *path, const struct stat *as);
-/* Does a path lead to another file than was read, or to another content? Once for each change. */
+/* Whether a path now leads to another file or content than was read. True once for each change. */
 bool secrets_changed(struct secrets *);
 #endif
