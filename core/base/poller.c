@@ -37,7 +37,7 @@ void poller_remove(struct poller *p, int fd)
 
 void poller_set(struct poller *p, uint64_t at)
 {
-	struct itimerspec t = {.it_value = clock_spec(at)};
+	struct itimerspec t = {.it_value = clock_until(at)};
 
 	timerfd_settime(p->timer, TFD_TIMER_ABSTIME, &t, NULL);
 }

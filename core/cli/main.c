@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
 #include "base/guess.h"
 #include "cli/cli.h"
 #include "completion/completion.h"
@@ -54,6 +55,7 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 	struct guess guess = {.word = name};
 
+	clock_find_offset();
 	if (!strcmp(name, "--version")) {
 		puts("fusee " FUSEE_VERSION);
 		return 0;

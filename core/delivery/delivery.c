@@ -47,7 +47,7 @@ static int flush_sink(struct delivery *d, uint64_t deadline)
 		return 0;
 	d->queue.stats.blocked_since = clock_now();
 	pthread_mutex_unlock(&d->lock);
-	err = d->ops->flush(d->instance->ctx, deadline);
+	err = d->ops->flush(d->instance->ctx, clock_own(deadline));
 	if (err)
 		sentence = failures_sentence(&d->failures, err, &text);
 	failures_flushed(&d->failures, err, sentence);

@@ -9,7 +9,7 @@
 
 void delivery_wait(struct delivery *d, uint64_t until)
 {
-	struct timespec t = clock_spec(until);
+	struct timespec t = clock_until(until);
 
 	if (until == DELIVERY_NEVER)
 		pthread_cond_wait(&d->changed, &d->lock);

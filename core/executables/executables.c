@@ -210,7 +210,7 @@ static void remove_request(struct file_requests *q, const struct file_request *r
 /* Locked. Waits until it has ended, is cancelled, or the time is over. */
 static void wait_for(struct file_requests *q, const struct file_request *r)
 {
-	const struct timespec at = clock_spec(clock_now() + FILE_REQUESTS_NS);
+	const struct timespec at = clock_until(clock_now() + FILE_REQUESTS_NS);
 	int err = 0;
 
 	while (!r->ended && !q->closed && !err)

@@ -367,8 +367,7 @@ int maps_reader_new(struct maps_reader **ret, uint32_t most)
 
 void maps_reader_free(struct maps_reader *r)
 {
-	uint64_t end = clock_now() + END_NS;
-	struct timespec until = {(time_t)(end / 1000000000u), (long)(end % 1000000000u)};
+	struct timespec until = clock_until(clock_now() + END_NS);
 	bool last, timed_out = false;
 
 	if (!r)

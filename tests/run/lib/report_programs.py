@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of tests/run/reports: each burns CPU time (its first argument, in seconds) under a chain of calls that it knows."""
+
+FLAGS = "-O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls"
+
+HEAD = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+#define FN __attribute__((noipa))
+volatile long sink;
+double seconds;
+FN int go_on(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec + t.tv_nsec * 1e-9 < seconds;
+}
+FN void leaf(void) { for (int i = 0; i < 2000; i++) sink += i; }
+FN void burn(void) { while (go_on()) leaf(); sink++; }
+"""
+MAIN = "int main(int argc, char **argv) { seconds = atof(argv[1]); %s return argc < 0; }\n"
+
+CALLS = HEAD + "FN static void NAME(void) { burn(); sink++; }\n" + MAIN % "NAME();"
+
+CHROOT = HEAD + "FN static void named(void) { burn(); sink++; }\n" + MAIN % "if (chroot(argv[2]) || chdir(\"/\")) return 1; named();"
+
+NESTED = HEAD + r"""
+FN void inner(int s) { for (int i = 0; i < 60; i++) leaf(); sink += s; }
+FN void outer(int s) { raise(SIGUSR2); for (int i = 0; i < 30; i++) leaf(); sink += s; }
+FN void two(void) { raise(SIGUSR1); sink++; }
+FN void one(void) { while (go_on()) two(); sink++; }
+FN void handle(void)
+{
+	stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536};
+	struct sigaction a = {.sa_handler = outer, .sa_flags = SA_ONSTACK};
+	sigaltstack(&stack, 0);
+	sigaction(SIGUSR1, &a, 0);
+	a.sa_handler = inner;
+	sigaction(SIGUSR2, &a, 0);
+}
+""" + MAIN % "handle(); one();"
+
+SPLIT = HEAD + r"""
+FN long two(long n)
+{
+	volatile char big[3000];
+	big[n & 1023] = 1;
+	if (n > 0)
+		return two(n - 1) + big[5];
+	for (int i = 0; i < 100; i++)
+		leaf();
+	return sink;
+}
+FN void *one(void *p) { while (go_on()) sink += two(40); return p; }
+""" + MAIN % "pthread_t t; pthread_create(&t, 0, one, 0); pthread_join(t, 0);"
+
+IFUNC = HEAD + r"""
+FN static long fast(long n) { for (int i = 0; i < 50; i++) leaf(); return n + sink; }
+static void *choose(void) { return fast; }
+long picked(long) __attribute__((ifunc("choose")));
+FN void one(void) { while (go_on()) sink += picked(1); sink++; }
+""" + MAIN % "one();"
+
+LTO_ONE = """
+extern long two(long);
+int go_on(void);
+extern double seconds;
+double atof(const char *);
+__attribute__((noinline)) static long one(long n) { while (go_on()) n += two(n); return n; }
+int main(int argc, char **argv) { seconds = atof(argv[1]); return one(argc) == -1; }
+"""
+LTO_TWO = HEAD + r"""
+static inline long three(long n) { for (int i = 0; i < 3000; i++) sink += i * n; return sink; }
+long two(long n) { return three(n) + three(n + 1); }
+"""
+
+# each page of the program's own file is a mapping of its own, with a gap behind it
+MANY = HEAD + r"""
+FN void map(int n)
+{
+	int fd = open("/proc/self/exe", O_RDONLY);
+	for (int i = 0; i < n; i++) {
+		char *p = mmap(0, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p == MAP_FAILED || mmap(p, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 4096) == MAP_FAILED)
+			_exit(1);
+	}
+}
+""" + MAIN % "map(atoi(argv[2])); burn();"
+
+PROGRAMS = {"calls.c": CALLS, "chroot.c": CHROOT, "nested.c": NESTED, "split.c": SPLIT, "ifunc.c": IFUNC, "lto1.c": LTO_ONE,
+            "lto2.c": LTO_TWO, "many.c": MANY}
