@@ -346,6 +346,8 @@ static int look_up(struct symbols *s, uint64_t vaddr, symbols_each *each, void *
 		return 0;
 	l.symbol = symtab_find(&s->symtab, vaddr);
 	segments_narrow(s->symtab.segments, s->symtab.nsegments, vaddr, &span->lo, &span->hi);
+	if (!l.symbol && (l.symbol = symtab_behind(&s->symtab, vaddr)))
+		*span = (struct symbols_span){vaddr, vaddr + 1};
 	if (!l.symbol)
 		make_stub(s, vaddr, stub, span);
 	l.stub = stub;

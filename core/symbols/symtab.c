@@ -197,8 +197,11 @@ int symtab_finish(struct symtab *t, const struct fdes *fdes)
 		if (!e->size && fdes) {
 			const struct fde *f = fdes_find(fdes, e->start);
 
-			if (f && f->start == e->start)
-				e->size = f->end - f->start;
+			/* that of a return from signal handlers begins a byte before it */
+			if (!f || f->start != e->start)
+				f = fdes_find(fdes, e->start - 1);
+			if (f && f->end > e->start && e->start - f->start <= 1)
+				e->size = f->end - e->start;
 		}
 		r[i] = (struct range){e->start, e->start, (uint32_t)i, (uint32_t)i};
 		if (__builtin_add_overflow(e->start, e->size, &r[i].hi))
@@ -214,6 +217,24 @@ const struct symtab_entry *symtab_find(const struct symtab *t, uint64_t addr)
 	const struct segment *s = segments_find(t->segments, t->nsegments, addr);
 
 	return s && s->id != RANGES_NONE ? &t->entries[s->id] : NULL;
+}
+
+const struct symtab_entry *symtab_behind(const struct symtab *t, uint64_t addr)
+{
+	size_t lo = 0, hi = t->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->entries[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	/* the code of a symbol without a size may reach as far as addr */
+	if (lo == t->n || t->entries[lo].start != addr + 1 || (lo && !t->entries[lo - 1].size))
+		return NULL;
+	return symtab_find(t, addr) ? NULL : symtab_find(t, addr + 1);
 }
 
 const char *symtab_name(const struct symtab *t, const struct symtab_entry *e)

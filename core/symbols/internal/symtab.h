@@ -32,13 +32,17 @@ int symtab_add(struct symtab *, const struct source *, const char *table, const 
 /* The same for the ELF file in .gnu_debugdata. -ENOENT: no such section. */
 int symtab_add_debugdata(struct symtab *, const struct source *);
 /* To be called once, after the last add. A symbol without a size gets that of the function of
- * `fdes` (may be NULL) that starts at its address; without such a function it covers nothing. 0 or
- * -ENOMEM. */
+ * `fdes` (may be NULL) that starts at its address or a byte before; without such a function it
+ * covers nothing. 0 or -ENOMEM. */
 int symtab_finish(struct symtab *, const struct fdes *);
 /* Whether symbols without a size exist, for which symtab_finish() needs fdes. */
 int symtab_has_sizeless(const struct symtab *);
 /* The innermost symbol that covers addr; NULL: none. Valid as long as the table. */
 const struct symtab_entry *symtab_find(const struct symtab *, uint64_t addr);
+/* The symbol that begins right behind addr, if no symbol covers addr: it is what a return address
+ * to its first instruction means, where nothing has called it (returns from signal handlers, starts
+ * of fibers); NULL: none. */
+const struct symtab_entry *symtab_behind(const struct symtab *, uint64_t addr);
 const char *symtab_name(const struct symtab *, const struct symtab_entry *);
 /* The end of the last symbol before addr, if no symbol covers addr; else 0. */
 uint64_t symtab_gap(const struct symtab *, uint64_t addr);
