@@ -3,6 +3,7 @@
  * exceptions and debuggers. Its step is dwarf.bpf.c; dwarf.md describes its limits. */
 #include <errno.h>
 #include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include <fusee/helpers.h>
@@ -77,48 +78,80 @@ static int add_go(const struct dwarf *d, struct table_build *build, uint64_t fil
 
 /* ---- hand-written code without a description ---- */
 
-/* The bytes of libc's return from a signal handler and of musl's start of a thread. */
+/* The bytes of returns from signal handlers and of starts of threads and fibers. Where nothing but
+ * a return address leads to the first byte, `before` is 1, as the step looks up pc - 1. */
 static const struct pattern {
 	const char *bytes;
 	uint8_t len, before; /* bytes before it that the rule covers, too */
 	uint8_t kind;
+	bool undescribed; /* if the file describes its return from signal handlers, it is not there
+			   */
 } patterns[] = {
-	/* mov $15,%rax; syscall: the handler returns to its first byte, and the step looks up pc -
-	   1 */
-	{"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9, 1, DWARF_SIGNAL},
-	/* xor %ebp,%ebp; pop %rdi; call *%r9; mov %eax,%edi; xor %eax,%eax; mov $60,%al; syscall */
-	{"\x31\xed\x5f\x41\xff\xd1\x89\xc7\x31\xc0\xb0\x3c\x0f\x05", 14, 0, DWARF_END},
+	/* libc's return from a signal handler: mov $15,%rax; syscall */
+	{"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9, 1, DWARF_SIGNAL, true},
+	/* musl's start of a thread: xor %ebp,%ebp; pop %rdi; call *%r9; mov %eax,%edi; xor
+	   %eax,%eax; mov $60,%al; syscall */
+	{"\x31\xed\x5f\x41\xff\xd1\x89\xc7\x31\xc0\xb0\x3c\x0f\x05", 14, 0, DWARF_END, true},
+	/* glibc's __start_context, to which a function of makecontext() returns: mov %rbx,%rsp; mov
+	   (%rsp),%rdi; test %rdi,%rdi; je 2f; call __setcontext */
+	{"\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff\x74\x08\xe8", 13, 1, DWARF_END, false},
+	/* make_fcontext of Boost and PHP: push %rbp; jmp *%rbx; finish: xor %rdi,%rdi; call _exit
+	 */
+	{"\x55\xff\xe3\x48\x31\xff\xe8", 7, 0, DWARF_END, false},
 };
 
-/* Larger text is none of a C library. */
-#define MAX_PATTERN_TEXT (8u << 20)
+/* Larger text is not searched for fibers alone. */
+#define MAX_FIBER_TEXT (8u << 20)
+
+static uint64_t text_bytes(const struct table_build *build)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < build->n_texts; i++)
+		sum += build->text[i].hi - build->text[i].lo;
+	return sum;
+}
+
+/* Adds the rule of the first place that has these bytes, if there is one. */
+static int add_pattern(struct table_build *build, const struct pattern *p,
+		       const struct fusee_section *s, struct sheet *all)
+{
+	const char *at = memmem(s->bytes.p, s->bytes.len, p->bytes, p->len);
+	struct rows rows = {0};
+	uint64_t lo, hi;
+	int err;
+
+	if (!at)
+		return 0;
+	lo = s->vaddr + (uint64_t)(at - s->bytes.p);
+	hi = lo + p->len;
+	if (at - s->bytes.p >= 5 && !memcmp(at - 4, "\xf3\x0f\x1e\xfa", 4)) /* endbr64 */
+		lo -= 4;
+	lo -= lo - s->vaddr >= p->before ? p->before : 0;
+	if (!table_in_text(build, lo, hi))
+		return 0;
+	err = rows_add(&rows, lo, table_special(build, p->kind, 0, 0, 0));
+	if (!err)
+		err = rows_add(&rows, hi, DWARF_RULE_NONE);
+	if (!err)
+		return sheet_add_rules(all, &rows);
+	rows_fini(&rows);
+	return err;
+}
 
 static int add_patterns(const struct dwarf *d, struct table_build *build, uint64_t file,
 			struct sheet *all)
 {
-	struct rows rows = {0};
+	const bool described = build->signals;
 	struct fusee_section s;
 	int err = 0;
 
-	if (build->signals || fusee_file_section(d->self.host->unwinder, file, ".text", &s))
+	if ((described && text_bytes(build) > MAX_FIBER_TEXT) ||
+	    fusee_file_section(d->self.host->unwinder, file, ".text", &s))
 		return 0;
-	for (size_t i = 0; !err && i < sizeof(patterns) / sizeof(patterns[0]); i++) {
-		const struct pattern *p = &patterns[i];
-		const char *at = memmem(s.bytes.p, s.bytes.len, p->bytes, p->len);
-		uint64_t lo;
-
-		if (!at || at - s.bytes.p < p->before)
-			continue;
-		lo = s.vaddr + (uint64_t)(at - s.bytes.p);
-		if (!table_in_text(build, lo - p->before, lo + p->len))
-			continue;
-		err = rows_add(&rows, lo - p->before, table_special(build, p->kind, 0, 0, 0));
-		if (!err)
-			err = rows_add(&rows, lo + p->len, DWARF_RULE_NONE);
-		if (!err)
-			err = sheet_add_rules(all, &rows);
-	}
-	rows_fini(&rows);
+	for (size_t i = 0; !err && i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		if (!patterns[i].undescribed || !described)
+			err = add_pattern(build, &patterns[i], &s, all);
 	return err;
 }
 

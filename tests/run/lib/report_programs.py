@@ -62,6 +62,30 @@ FN long two(long n)
 FN void *one(void *p) { while (go_on()) sink += two(40); return p; }
 """ + MAIN % "pthread_t t; pthread_create(&t, 0, one, 0); pthread_join(t, 0);"
 
+# two fibers that switch to each other; what lies behind their stacks' ends is no stack
+FIBERS = HEAD + r"""
+ucontext_t first, fibers[2];
+FN void two(int k) { for (int i = 0; i < 50; i++) leaf(); swapcontext(&fibers[k], &fibers[1 - k]); sink++; }
+FN void one(int k) { while (go_on()) two(k); sink++; }
+FN void switch_between(void)
+{
+	for (int k = 0; k < 2; k++) {
+		getcontext(&fibers[k]);
+		fibers[k].uc_stack = (stack_t){.ss_sp = memset(malloc(65536), 0x55, 65536), .ss_size = 65536};
+		fibers[k].uc_link = &first;
+		makecontext(&fibers[k], (void (*)(void))one, 1, k);
+	}
+	swapcontext(&first, &fibers[0]);
+}
+""" + MAIN % "switch_between();"
+
+# the first instructions of a fiber, as Boost's make_fcontext has them
+FCONTEXT = HEAD + r"""
+void enter(void *stack, void (*function)(void));
+__asm__("enter: mov %rdi,%rsp\n lea 2f(%rip),%rbp\n mov %rsi,%rbx\n push %rbp\n jmp *%rbx\n2: xor %rdi,%rdi\n call _exit\n hlt\n");
+FN void one(void) { burn(); sink++; }
+""" + MAIN % "enter((char *)memset(malloc(65536), 0x55, 65536) + 65536 - 64, one);"
+
 IFUNC = HEAD + r"""
 FN static long fast(long n) { for (int i = 0; i < 50; i++) leaf(); return n + sink; }
 static void *choose(void) { return fast; }
@@ -96,4 +120,4 @@ FN void map(int n)
 """ + MAIN % "map(atoi(argv[2])); burn();"
 
 PROGRAMS = {"calls.c": CALLS, "chroot.c": CHROOT, "nested.c": NESTED, "split.c": SPLIT, "ifunc.c": IFUNC, "lto1.c": LTO_ONE,
-            "lto2.c": LTO_TWO, "many.c": MANY}
+            "lto2.c": LTO_TWO, "many.c": MANY, "fibers.c": FIBERS, "fcontext.c": FCONTEXT}
