@@ -108,6 +108,19 @@ static bool run(struct demangler *d, const char *s, size_t len)
 	return false;
 }
 
+/* The same for the name of an entry of a PLT, whose suffix is kept. */
+static bool run_plt(struct demangler *d, const char *s, size_t len)
+{
+	char name[MAX_INPUT];
+	size_t n = len > 4 ? len - 4 : 0;
+
+	if (!n || n >= sizeof(name) || strcmp(s + n, "@plt") != 0)
+		return false;
+	memcpy(name, s, n);
+	name[n] = '\0';
+	return run(d, name, n) && d->text.len && !buf_str(&d->text, "@plt");
+}
+
 /* Length without clone suffixes: .cold, .part.0, .isra.0, .constprop.0, .lto_priv.0, .llvm.123. */
 static size_t without_clone(const char *s, size_t len)
 {
@@ -166,7 +179,8 @@ static const char *make(struct demangler *d, const char *s, size_t len, bool cle
 	const char *from = s;
 	size_t n = len;
 
-	if (!clean_only && len <= MAX_INPUT && run(d, s, len) && d->text.len) {
+	if (!clean_only && len <= MAX_INPUT &&
+	    (run_plt(d, s, len) || (run(d, s, len) && d->text.len))) {
 		from = d->text.p;
 		n = d->text.len;
 	} else if (!clean_only) {

@@ -16,6 +16,7 @@
 #include "symbols/fde.h"
 #include "symbols/internal/gopclntab.h"
 #include "symbols/internal/ranges.h"
+#include "symbols/internal/plt.h"
 #include "symbols/source.h"
 #include "symbols/internal/symtab.h"
 
@@ -98,6 +99,8 @@ static int load_tables(struct symbols *s)
 	if (!r && !s->quality.symtab)
 		r = use_table(s, symtab_add_debugdata(&s->symtab, s->file), &s->quality.debugdata,
 			      "the symbol table in .gnu_debugdata");
+	if (!r)
+		r = plt_add(&s->symtab, s->file);
 	if (!r && symtab_has_sizeless(&s->symtab))
 		r = load_fdes(s);
 	return r ? r : symtab_finish(&s->symtab, s->have_fdes ? &s->fdes : NULL);
@@ -334,6 +337,22 @@ static void make_stub(struct symbols *s, uint64_t addr, char stub[32], struct sy
 	snprintf(stub, 32, "+0x%llx", (unsigned long long)start);
 }
 
+/* The function that begins right behind addr, if addr is in no other by symbols and FDEs. By its
+ * FDE a return from signal handlers begins at addr. */
+static const struct symtab_entry *returned_to(struct symbols *s, uint64_t addr)
+{
+	const struct symtab_entry *e = symtab_behind(&s->symtab, addr);
+	const struct fde *f;
+
+	if (!e)
+		return NULL;
+	load_fdes(s);
+	f = fdes_find(&s->fdes, addr + 1);
+	if (!f || addr + 1 - f->start > 1)
+		return NULL;
+	return f->start == addr || !fdes_find(&s->fdes, addr) ? e : NULL;
+}
+
 static int look_up(struct symbols *s, uint64_t vaddr, symbols_each *each, void *arg,
 		   struct symbols_span *span)
 {
@@ -346,7 +365,7 @@ static int look_up(struct symbols *s, uint64_t vaddr, symbols_each *each, void *
 		return 0;
 	l.symbol = symtab_find(&s->symtab, vaddr);
 	segments_narrow(s->symtab.segments, s->symtab.nsegments, vaddr, &span->lo, &span->hi);
-	if (!l.symbol && (l.symbol = symtab_behind(&s->symtab, vaddr)))
+	if (!l.symbol && (l.symbol = returned_to(s, vaddr)))
 		*span = (struct symbols_span){vaddr, vaddr + 1};
 	if (!l.symbol)
 		make_stub(s, vaddr, stub, span);

@@ -59,6 +59,20 @@ static int push(struct symtab *t, const struct symtab_entry *e)
 	return 0;
 }
 
+int symtab_add_one(struct symtab *t, uint64_t start, uint64_t size, const char *name,
+		   const char *suffix)
+{
+	const Elf64_Sym y = {.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)};
+	struct symtab_entry e = {start, size, (uint32_t)t->names.len, rank_of(&y, name)};
+
+	if (t->names.len + 2 * MAX_NAME > UINT32_MAX)
+		return 0;
+	if (buf_add(&t->names, name, strnlen(name, MAX_NAME)) || buf_str(&t->names, suffix) ||
+	    buf_add(&t->names, "", 1))
+		return -ENOMEM;
+	return push(t, &e);
+}
+
 /* Copies the names of functions only: a .strtab has far more. */
 static int add_symbols(struct symtab *t, const struct source *src, const char *symbols, size_t len,
 		       const char *strings, size_t nstrings)
@@ -221,18 +235,10 @@ const struct symtab_entry *symtab_find(const struct symtab *t, uint64_t addr)
 
 const struct symtab_entry *symtab_behind(const struct symtab *t, uint64_t addr)
 {
-	size_t lo = 0, hi = t->n;
+	size_t i = array_count_to(t->entries, t->n, sizeof(*t->entries), addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (t->entries[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	/* the code of a symbol without a size may reach as far as addr */
-	if (lo == t->n || t->entries[lo].start != addr + 1 || (lo && !t->entries[lo - 1].size))
+	if (i == t->n || t->entries[i].start != addr + 1 || (i && !t->entries[i - 1].size))
 		return NULL;
 	return symtab_find(t, addr) ? NULL : symtab_find(t, addr + 1);
 }

@@ -58,6 +58,13 @@ TEST(c_stays)
 	CHECK_STR(of(""), "");
 }
 
+TEST(entries_of_a_plt)
+{
+	CHECK_STR(of("_ZN1a1bEv@plt"), "a::b@plt");
+	CHECK_STR(of("strlen@plt"), "strlen@plt");
+	CHECK_STR(of("@plt"), "@plt");
+}
+
 TEST(bad_bytes)
 {
 	CHECK_STR(of("a\xff"

@@ -29,7 +29,10 @@ struct symtab {
 /* Adds the functions of one table (".symtab", ".strtab" or ".dynsym", ".dynstr"). Returns how many,
  * -ENOENT (no such table) or -errno. */
 int symtab_add(struct symtab *, const struct source *, const char *table, const char *strings);
-/* The same for the ELF file in .gnu_debugdata. -ENOENT: no such section. */
+/* Adds a function with that name and suffix. Without room for it nothing is added. 0 or -ENOMEM. */
+int symtab_add_one(struct symtab *, uint64_t start, uint64_t size, const char *name,
+		   const char *suffix);
+/* symtab_add() for the ELF file in .gnu_debugdata. -ENOENT: no such section. */
 int symtab_add_debugdata(struct symtab *, const struct source *);
 /* To be called once, after the last add. A symbol without a size gets that of the function of
  * `fdes` (may be NULL) that starts at its address or a byte before; without such a function it
