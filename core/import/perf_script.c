@@ -208,23 +208,36 @@ static bool read_head(struct head *h, struct fusee_str line)
 	return false;
 }
 
-/* Takes " (dso)" off the end of t. */
-static bool take_dso(struct fusee_str *t, struct fusee_str *dso)
+/* Where " (dso)" at the end of t begins: at the parenthesis that its end belongs to, as paths have
+ * pairs of them; else at the nearest before a path. 0: t has none. */
+static size_t dso_begin(struct fusee_str t)
 {
-	size_t end = t->len, at;
+	size_t open = 0;
+	bool pair = true;
 
-	if (!end || t->p[end - 1] != ')')
-		return false;
-	at = ends_with(*t, " (deleted))") ? end - strlen(" (deleted))") : end;
-	while (at > 0 && t->p[at - 1] != '(')
-		at--;
+	for (size_t at = t.len; at > 0; at--) {
+		bool begins = t.p[at - 1] == '(' && (at == 1 || t.p[at - 2] == ' ');
+
+		open += t.p[at - 1] == ')';
+		open -= t.p[at - 1] == '(' && open;
+		if (begins && ((pair && !open) || t.p[at] == '/'))
+			return at;
+		pair = pair && open;
+	}
+	return 0;
+}
+
+/* Takes " (dso)" off the end of t. */
+static void take_dso(struct fusee_str *t, struct fusee_str *dso)
+{
+	size_t at = ends_with(*t, ")") ? dso_begin(*t) : 0;
+
 	if (!at)
-		return false;
-	*dso = (struct fusee_str){t->p + at, end - 1 - at};
+		return;
+	*dso = (struct fusee_str){t->p + at, t->len - 1 - at};
 	if (ends_with(*dso, " (deleted)"))
 		dso->len -= strlen(" (deleted)");
 	*t = trim((struct fusee_str){t->p, at - 1});
-	return true;
 }
 
 /* Takes "+0x1f" off the end of t. */

@@ -132,6 +132,36 @@ TEST(threads_that_have_ended)
 	CHECK_STR(stack_of(p, 1), "");
 }
 
+static const char *path_of(const struct fusee_profile *p, uint32_t frame)
+{
+	const struct fusee_stack *stack = FUSEE_AT(struct fusee_stack, p->stacks,
+						   sample_at(p, 0)->stack);
+	uint32_t at = *FUSEE_AT(uint32_t, p->stack_locations, stack->first + frame);
+	uint32_t mapping = FUSEE_AT(struct fusee_location, p->locations, at)->mapping;
+
+	return string_at(p, FUSEE_AT(struct fusee_mapping, p->mappings, mapping)->path);
+}
+
+/* perf prints paths as they are, and functions without a path with -F sym alone. */
+TEST(parentheses_in_paths)
+{
+	const struct fusee_profile *p = read_text(
+		"java main [x] 1 10.000000:     250000 cpu-clock: \n"
+		"\t    7f0000001000 f(int)+0x1f (/opt/app (copy)/x (1).so (deleted))\n"
+		"\t    7f0000002000 (anonymous namespace)::g(int (*)(int)) (/opt/a(b)\n"
+		"\t    7f0000003000 h(char) (/opt/a)b)\n"
+		"\t    7f0000004000 (anonymous namespace)::i(int)\n"
+		"\t    7f0000005000 java.lang.String.hashCode ([JIT app cache])\n"
+		"\n");
+
+	CHECK_STR(stack_of(p, 0), "f(int);(anonymous namespace)::g(int (*)(int));h(char);"
+				  "(anonymous namespace)::i(int);java.lang.String.hashCode");
+	CHECK_STR(path_of(p, 0), "/opt/app (copy)/x (1).so");
+	CHECK_STR(path_of(p, 1), "/opt/a(b");
+	CHECK_STR(path_of(p, 2), "/opt/a)b");
+	CHECK_STR(path_of(p, 4), "[JIT app cache]");
+}
+
 TEST(kernel_and_deleted_files)
 {
 	const struct fusee_profile *p = read_text(
