@@ -25,6 +25,7 @@ struct dwarf {
 	struct segment *index; /* id: a unit */
 	size_t nindex;
 	size_t loaded; /* bytes of loaded units */
+	bool split;    /* functions of a unit are in another file */
 	struct dwarf_names names;
 };
 
@@ -93,6 +94,8 @@ static int index_unit(struct dwarf *d, Dwarf_Off die_at, Dwarf_Off end, struct r
 		return -ENOMEM;
 	u->die = die_at;
 	u->end = end;
+	if (dwarf_hasattr(&die, DW_AT_dwo_name) || dwarf_hasattr(&die, DW_AT_GNU_dwo_name))
+		d->split = true;
 	r = ranges_of_die(l, &die, d->code, (uint32_t)(d->n - 1), 0);
 	if (!r && l->n == before && !dwarf_hasattr(&die, DW_AT_ranges) &&
 	    !dwarf_hasattr(&die, DW_AT_high_pc))
@@ -148,6 +151,11 @@ out:
 	else
 		*ret = d;
 	return r;
+}
+
+bool dwarf_is_split(const struct dwarf *d)
+{
+	return d->split;
 }
 
 void dwarf_close(struct dwarf *d)

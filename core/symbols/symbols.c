@@ -226,6 +226,8 @@ static struct dwarf *get_dwarf(struct symbols *s)
 	s->lacking = r == -ENOMEM;
 	if (r && r != -ENOENT)
 		note(s, "the DWARF debug information", reason(r));
+	if (!r && dwarf_is_split(s->dwarf))
+		note(s, "the split DWARF (.dwo, .dwp)", "is not read: no inlined functions");
 	return s->dwarf;
 }
 

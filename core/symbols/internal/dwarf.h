@@ -15,6 +15,9 @@ struct dwarf;
  * -EFBIG. */
 int dwarf_open(struct dwarf **ret, const struct source *file, const struct source *code,
 	       const struct source *alt);
+/* Whether functions are in files that are not read, .dwo or .dwp: lines are known, inlined
+ * functions are not. */
+bool dwarf_is_split(const struct dwarf *);
 void dwarf_close(struct dwarf *); /* NULL is valid */
 /*
  * Calls each() for the frames of addr, innermost first, and returns their number; 0: unknown
