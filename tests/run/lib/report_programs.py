@@ -119,5 +119,22 @@ FN void map(int n)
 }
 """ + MAIN % "map(atoi(argv[2])); burn();"
 
+# aligned to 2, as Android's are, and with lengths that are no multiples of 4
+NOTES = """
+.section .note.android.ident,"a",@note
+.balign 2
+.long 8, 4, 1
+.asciz "Android"
+.long 29
+.section .note.long,"a",@note
+.balign 4
+.long 13, 5, 7
+.asciz "twelve chars"
+.balign 4
+.byte 1, 2, 3, 4, 5
+.balign 4
+.section .note.GNU-stack,"",@progbits
+"""
+
 PROGRAMS = {"calls.c": CALLS, "chroot.c": CHROOT, "nested.c": NESTED, "split.c": SPLIT, "ifunc.c": IFUNC, "lto1.c": LTO_ONE,
-            "lto2.c": LTO_TWO, "many.c": MANY, "fibers.c": FIBERS, "fcontext.c": FCONTEXT}
+            "lto2.c": LTO_TWO, "many.c": MANY, "notes.s": NOTES, "fibers.c": FIBERS, "fcontext.c": FCONTEXT}
