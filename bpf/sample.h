@@ -30,9 +30,11 @@ struct copies {
 	__u32 round, bytes;
 };
 
-/* Where a language steps: its address, and sp before that step. */
+/* Where a language steps: its address, and sp before that step. machine: scratch.at when the
+ * machine's last frame was appended, 0: none was. */
 struct claimed {
 	__u64 at, sp;
+	__u32 machine, pad;
 };
 
 /* The kernel's address of what replaced.h looks at next, or 0; and what it has found. */

@@ -83,7 +83,17 @@ FUSEE_FN int push(struct scratch *s, const struct chunk_mapping *m, __u64 at)
 		return sampler_outer(word);
 	s->record.stack.words[s->at] = word;
 	s->at++;
+	s->claimed.machine = s->at;
 	return STEP_AGAIN;
+}
+
+/* The step that was called says that the frame before its own is not shown. */
+FUSEE_FN void omit_callee(struct fusee_unwind *u, struct scratch *s)
+{
+	u->flags &= ~(__u32)FUSEE_OMIT_CALLEE;
+	if (s->claimed.machine && s->claimed.machine == s->at)
+		s->at--;
+	s->claimed.machine = 0;
 }
 
 /* The first word of the frame that the step pushed. */

@@ -143,6 +143,8 @@ __attribute__((noinline)) int sampler_answered(int answer)
 	__asm__ volatile("" : "+r"(answer));
 	if (!u || !s)
 		return STEP_STOPPED;
+	if (u->flags & FUSEE_OMIT_CALLEE)
+		omit_callee(u, s);
 	if (u->npushed && append_pushed(u, s))
 		return STEP_STOPPED;
 	if (answer == FUSEE_AGAIN)
@@ -216,6 +218,7 @@ FUSEE_FN void walk_begin(const struct sampler_context *c, struct fusee_unwind *u
 	}
 	s->at = r->nkernel;
 	s->guessed = s->pushed = s->idle = s->has_cfa = 0;
+	s->claimed.machine = 0;
 	s->replaced.next = 0;
 	s->deep.outer.frames = s->deep.outer.words = s->deep.rounds = 0;
 }

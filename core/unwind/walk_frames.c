@@ -23,6 +23,12 @@ bool walk_put(struct walk *w, const struct walk_frame *f)
 	return true;
 }
 
+void walk_omit_machine(struct walk *w)
+{
+	if (!w->outer && w->n && w->frames[w->n - 1].kind <= FRAME_ANONYMOUS)
+		w->guessed -= w->frames[--w->n].guessed;
+}
+
 struct walk_frame walk_omitted(uint64_t n)
 {
 	return (struct walk_frame){.kind = FRAME_OMITTED,

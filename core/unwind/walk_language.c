@@ -122,6 +122,9 @@ static enum language_turn turns(struct walk_languages *l, struct fusee_unwind *u
 
 		u->error = 0;
 		next = ops->native_step(u);
+		if (u->flags & FUSEE_OMIT_CALLEE)
+			walk_omit_machine(l->out);
+		u->flags &= ~(uint32_t)FUSEE_OMIT_CALLEE;
 		if (!add_pushed(l, u))
 			return LANGUAGE_FULL;
 		idle = u->stored > before ? 0 : idle + 1;

@@ -104,6 +104,10 @@ enum fusee_unwind_flags {
 	/* sp is only what a frame pointer implies: a caller in memory without a file may have put
 	 * arguments there, which its callee has popped. Set by a step, cleared by the next step. */
 	FUSEE_SP_UNSURE = 256,
+	/* Set by a language's step, cleared by the core: what this frame has called is a part of
+	 * what the pushed frames represent, so the machine frame that was shown last is not shown.
+	 * In the outer part of a very deep stack it is shown all the same. */
+	FUSEE_OMIT_CALLEE = 512,
 };
 
 /* The registers that a function keeps for its caller, in the bits of valid_regs; fp is a field of

@@ -61,6 +61,8 @@ struct walk {
 void walk_clear(struct walk *, uint32_t most);
 /* Appends the caller of the frame before. false: it would be one too many. */
 bool walk_put(struct walk *, const struct walk_frame *);
+/* Removes the last frame if it is the machine's and not an outer frame. */
+void walk_omit_machine(struct walk *);
 /* The walk has ended: puts the outer frames behind the inner frames, with one FRAME_OMITTED between
  * them if frames were passed that are not kept. */
 void walk_close(struct walk *);
