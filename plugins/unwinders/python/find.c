@@ -107,27 +107,87 @@ static uint32_t below_fp(const unsigned char *p, uint32_t *disp)
 	return *disp > 0 && *disp < PYTHON_MOST_FRAME ? (p[0] >> 6 == 1 ? 2 : 5) : 0;
 }
 
-/* 3.13 on: `lea E(%rsp),%reg` or `lea -E(%rbp),%reg`, then `mov %reg,PREVIOUS(frame)`: entry_frame;
- * the prologue ends with `mov %reg,CURRENT(tstate)`. */
+/* 3.13 on: `lea E(%rsp),%reg` or `lea -E(%rbp),%reg` at p, then `mov %reg,PREVIOUS(frame)`:
+ * entry_frame. 0: other instructions. */
+static uint32_t entry_at(const unsigned char *p)
+{
+	uint32_t reg = (uint32_t)(p[2] >> 3 & 7) | (uint32_t)(p[0] >> 2 & 1) << 3;
+	uint32_t disp, n, stored, fp = 0;
+
+	if ((p[0] & 0xfb) != 0x48 || p[1] != 0x8d)
+		return 0;
+	n = of_sp(p + 2, &disp);
+	if (!n) {
+		n = below_fp(p + 2, &disp);
+		fp = PYTHON_BELOW_FP;
+	}
+	for (uint32_t k = 2 + n; n && k < 24; k++)
+		if (is_store_of(p + k, &stored, 8) && stored == reg)
+			return disp | fp;
+	return 0;
+}
+
+/* An operand D(%rsp) or -D(%rbp), whose ModRM byte is at p, as PYTHON_PLACE. 0: it is none. */
+static uint32_t place_of(const unsigned char *p)
+{
+	uint32_t disp;
+
+	if (of_sp(p, &disp))
+		return disp;
+	return below_fp(p, &disp) ? disp | PYTHON_BELOW_FP : 0;
+}
+
+/* entry_frame, if `mov CURRENT(tstate),%reg` at p and then `mov %reg,PREVIOUS(entry_frame)` fill it
+ * in. 0: other instructions. */
+static uint32_t filled_at(const unsigned char *p, uint32_t current)
+{
+	uint32_t sib = (p[2] & 7) == 4, place;
+
+	if ((p[0] & 0xfa) != 0x48 || p[1] != 0x8b || p[2] >> 6 != 1 || p[3 + sib] != current)
+		return 0;
+	for (uint32_t k = 4 + sib; k < 24; k++) {
+		if ((p[k] & 0xfb) != 0x48 || p[k + 1] != 0x89 || ((p[k + 2] ^ p[2]) & 0x38) ||
+		    ((p[k] ^ p[0]) & 4))
+			continue;
+		place = place_of(p + k + 2);
+		if (place)
+			return place & PYTHON_BELOW_FP ? place + 8 : place - 8;
+	}
+	return 0;
+}
+
+/* Does the function take the address of this place? */
+static int is_taken(struct python_code_bytes code, uint32_t place)
+{
+	for (uint32_t i = 0; i + 16 <= code.n; i++)
+		if ((code.at[i] & 0xfb) == 0x48 && code.at[i + 1] == 0x8d &&
+		    place_of(code.at + i + 2) == place)
+			return 1;
+	return 0;
+}
+
+uint32_t python_find_entry_before(struct python_code_bytes code, uint32_t end,
+				  const uint32_t *words)
+{
+	uint32_t place;
+
+	for (uint32_t i = end < code.n ? end : code.n; i-- > 0;) {
+		if (i + 40 > code.n)
+			continue;
+		place = filled_at(code.at + i, words[PYTHON_CURRENT]);
+		if (place && is_taken(code, place))
+			return place;
+	}
+	return 0;
+}
+
+/* The prologue ends with `mov %reg,CURRENT(tstate)`. */
 static void find_entry(const unsigned char *code, const uint32_t *words, struct python_places *f)
 {
-	uint32_t disp, n, stored;
+	uint32_t disp, n;
 
-	for (uint32_t i = 0; i < BEGINNING && !f->place; i++) {
-		uint32_t reg = (uint32_t)(code[i + 2] >> 3 & 7) | (uint32_t)(code[i] >> 2 & 1) << 3;
-		uint32_t fp = 0;
-
-		if ((code[i] & 0xfb) != 0x48 || code[i + 1] != 0x8d)
-			continue;
-		n = of_sp(code + i + 2, &disp);
-		if (!n) {
-			n = below_fp(code + i + 2, &disp);
-			fp = PYTHON_BELOW_FP;
-		}
-		for (uint32_t k = i + 2 + n; n && k < i + 24; k++)
-			if (is_store_of(code + k, &stored, 8) && stored == reg)
-				f->place = disp | fp;
-	}
+	for (uint32_t i = 0; i < BEGINNING && !f->place; i++)
+		f->place = entry_at(code + i);
 	for (uint32_t i = 0; f->place && i < BEGINNING; i++) {
 		n = is_store_of(code + i, &disp, words[PYTHON_CURRENT]);
 		if (n) {

@@ -22,6 +22,11 @@ struct python_places {
 void python_find_places(struct python_code_bytes code, const uint32_t *words,
 			struct python_places *found);
 
+/* 3.13 on: where a function keeps what ends the frames that it runs, by the instructions before
+ * byte `end`; as PYTHON_PLACE. words[]: the table so far. 0: not found. */
+uint32_t python_find_entry_before(struct python_code_bytes code, uint32_t end,
+				  const uint32_t *words);
+
 /* Finds in a function the u32 that it loads, raises by 1 and stores, as _PyCode_New() does with
  * what counts code objects. vaddr: of the function's first byte; in_struct: the u32 is a member of
  * a struct, and the result its offset; else it is the u32's vaddr. 0: there is none, or several. */

@@ -5,6 +5,7 @@
 
 #include <fusee/code.h>
 
+#include "calls.h"
 #include "find.h"
 #include "tables.h"
 #include "versions.h"
@@ -21,6 +22,7 @@ struct interpreter {
 	uint32_t version;       /* PY_VERSION_HEX; 0: not known */
 	uint32_t claim_flags;
 	uint32_t words[PYTHON_WORDS];
+	struct python_calls calls; /* n: 0 if the interpreter is one function */
 };
 
 /* ---- the version ---- */
@@ -196,6 +198,25 @@ static uint32_t claim_flags(const struct interpreter *in)
 		       : FUSEE_CLAIM_STEP;
 }
 
+/* Claims the interpreter's function, or the calls of the first instruction's. 0 or -errno. */
+static int claim_code(const struct interpreter *in)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < in->calls.n && !err; i++) {
+		err = claim(in, in->calls.call[i].at,
+			    PYTHON_CALL | (uint64_t)in->calls.call[i].place << 32);
+		if (err == -EEXIST) /* segments of the file overlap */
+			err = 0;
+	}
+	if (in->calls.n)
+		return err;
+	err = claim(in, in->eval, PYTHON_EVAL);
+	if (!err && in->cold.lo < in->cold.hi)
+		err = claim(in, in->cold, PYTHON_COLD);
+	return err;
+}
+
 /* Makes the table and claims the code. 1 or -errno. */
 static int publish(struct interpreter *in)
 {
@@ -215,9 +236,7 @@ static int publish(struct interpreter *in)
 	memcpy(in->words + PYTHON_UNLINKED, places.unlinked, sizeof(places.unlinked));
 	err = in->host->file_slab(in->self->in, in->file, in->words, PYTHON_WORDS);
 	if (!err)
-		err = claim(in, in->eval, PYTHON_EVAL);
-	if (!err && in->cold.lo < in->cold.hi)
-		err = claim(in, in->cold, PYTHON_COLD);
+		err = claim_code(in);
 	return err ? err : 1;
 }
 
@@ -294,6 +313,13 @@ int python_inspect(const struct fusee_self *self, uint64_t file, int tasks)
 	err = fusee_read_code(in.host, in.file, in.eval, &in.code);
 	if (err)
 		return fusee_fail(self, err, "the code of the Python in it was not found");
+	err = python_find_calls(in.host, in.file, &in.code, in.words, &in.calls);
+	if (err || (in.words[PYTHON_FAMILY] == PYTHON_CHAIN && in.code.n < PYTHON_LEAST_CODE &&
+		    !in.calls.n)) {
+		free(in.code.at);
+		return fusee_fail(self, err ? err : -ENOENT,
+				  "the code of the instructions of the Python in it was not found");
+	}
 	in.words[PYTHON_TASKS] = tasks ? python_task_word(in.words) : 0;
 	err = publish(&in);
 	free(in.code.at);

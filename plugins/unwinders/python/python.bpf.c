@@ -48,6 +48,7 @@ struct near {
 	 * it was remembered */
 	__u64 object, memory, key;
 	__u64 word[(NEAR_BYTES + FRAME_BYTES) / 8];
+	__u64 entry; /* address of what ends the frames of this C frame; 0: not known */
 	/* a task or future, what awaits it is pushed next, 0: nothing is; see tasks.h */
 	__u64 future;
 	__u32 then; /* the step's answer when all that await it are pushed */
@@ -91,7 +92,7 @@ FUSEE_FN int begin_near(struct fusee_unwind *u, struct near *n)
 	struct fusee_words words;
 
 	n->next = FRAME_BYTES;
-	n->bytes = n->memory = n->key = n->future = n->seen = 0;
+	n->bytes = n->memory = n->key = n->future = n->seen = n->entry = 0;
 	n->pushed = 0;
 	if (fusee_slab_words(u, 0, PYTHON_WORDS, &words))
 		return FUSEE_CALL(fusee_python_read_table, u, 0);
@@ -205,11 +206,65 @@ FUSEE_FN void begin_runtime(struct fusee_unwind *u, const struct near *n)
 	u->scratch[COUNT] = 0;
 }
 
+/* Is this C frame at a call of the function of an instruction? */
+FUSEE_FN int is_call(const struct fusee_unwind *u)
+{
+	return (u->claim_arg & 255) == PYTHON_CALL;
+}
+
+FUSEE_FN int is_inner(const struct fusee_unwind *u, __u64 at)
+{
+	return at >= u->first_sp && at < u->sp;
+}
+
+/*
+ * Where the functions of the instructions call each other, a C function that has not called the
+ * first of them, or to which the last has returned, is not known as the interpreter's. A frame on
+ * the C stack below this C frame, which ends the frames of such a function, is passed, and what it
+ * ends: a function that has not begun. 0 or -1.
+ */
+static int pass_inner(struct fusee_unwind *u, __u32 unused)
+{
+	struct near *n = near(u);
+	const __u64 *f;
+	__u64 previous;
+
+	(void)unused;
+	if (!n || !u->scratch[FRAME])
+		return n ? 0 : -1;
+	if (!is_inner(u, u->scratch[FRAME])) {
+		f = frame_words(u, n);
+		if (!f)
+			return -1;
+		if (!is_inner(u, f[1]))
+			return 0;
+		u->scratch[FRAME] = f[1];
+	}
+	if (AT(u, &previous, u->scratch[FRAME] + 8))
+		return -1;
+	u->scratch[FRAME] = previous;
+	return 0;
+}
+FUSEE_PART(fusee_python_pass_inner, pass_inner)
+
+/* From 3.13 on: has this C frame, whose frames end at n->entry, unlinked its frames? 0: no; -1:
+ * yes, or none are missing; or a reason. inner: frames of others were pushed. */
+FUSEE_FN int unlinked_chain(struct fusee_unwind *u, const struct near *n, int inner)
+{
+	__u64 previous;
+
+	if (AT(u, &previous, n->entry + 8))
+		return PYTHON_UNREADABLE;
+	/* unless there is none and it has called others */
+	if (previous == u->scratch[FRAME] && (previous || !inner))
+		return -1;
+	return is_missing(u);
+}
+
 /* FRAME becomes the innermost Python frame of this C frame, 0: it has none. 0, or a reason. */
 static int enter(struct fusee_unwind *u, __u32 unused)
 {
 	struct near *n = near(u);
-	__u64 previous;
 	__u32 family, place, inner;
 
 	(void)unused;
@@ -217,11 +272,13 @@ static int enter(struct fusee_unwind *u, __u32 unused)
 	if (!n || begin_near(u, n))
 		return PYTHON_UNREADABLE;
 	family = n->table[PYTHON_FAMILY];
-	place = n->table[PYTHON_PLACE];
+	place = is_call(u) ? (__u32)(u->claim_arg >> 32) : n->table[PYTHON_PLACE];
 	begin_runtime(u, n);
 	inner = placed(u) != 0;
-	if (is_edge(u, n))
+	if (is_edge(u, n) || (is_call(u) && u->flags & FUSEE_PC_EXACT))
 		return -1;
+	if (is_call(u))
+		u->flags |= FUSEE_OMIT_CALLEE;
 	if (place && (family == PYTHON_ENTRIES || family == PYTHON_SHIMS))
 		return AT(u, &u->scratch[FRAME], u->sp + place) ? PYTHON_UNREADABLE : 0;
 	if (!placed(u) && FUSEE_CALL(fusee_python_find_state, u, 0))
@@ -230,20 +287,12 @@ static int enter(struct fusee_unwind *u, __u32 unused)
 		FUSEE_CALL(fusee_python_find_state, u, 1);
 	if (family == PYTHON_OBJECTS)
 		return is_unlinked(u, n) ? -1 : is_missing(u);
-	if (place & PYTHON_BELOW_FP && u->flags & FUSEE_FP_LOST)
+	if (is_call(u) && FUSEE_CALL(fusee_python_pass_inner, u, 0))
+		return PYTHON_UNREADABLE;
+	if (!place || (place & PYTHON_BELOW_FP && u->flags & FUSEE_FP_LOST))
 		return inner ? is_missing(u) : 0;
-	if (family == PYTHON_CHAIN && place) {
-		if (AT(u, &previous,
-		       (place & PYTHON_BELOW_FP ? u->fp - (place & ~PYTHON_BELOW_FP)
-						: u->sp + place) +
-			       8))
-			return PYTHON_UNREADABLE;
-		/* it has unlinked its frames, unless there is none and it has called others */
-		if (previous == u->scratch[FRAME] && (previous || !inner))
-			return -1;
-		return is_missing(u);
-	}
-	return inner ? is_missing(u) : 0;
+	n->entry = place & PYTHON_BELOW_FP ? u->fp - (place & ~PYTHON_BELOW_FP) : u->sp + place;
+	return unlinked_chain(u, n, inner);
 }
 FUSEE_PART(fusee_python_enter, enter)
 
@@ -280,12 +329,13 @@ FUSEE_PART(fusee_python_push_object, push_object)
 
 /* 3.12 on: FRAME is the frame on the C stack that ends a C frame's frames. It must be in this
  * C frame, or those that were pushed are another's. */
-FUSEE_FN int leave(struct fusee_unwind *u, __u64 previous)
+FUSEE_FN int leave(struct fusee_unwind *u, const struct near *n, __u64 previous)
 {
-	__u64 at = u->scratch[FRAME] - u->sp;
+	__u64 at = u->scratch[FRAME];
+	int fits = n->entry ? at == n->entry : at - u->sp <= PYTHON_MOST_FRAME;
 
 	u->scratch[FRAME] = previous;
-	return at > PYTHON_MOST_FRAME ? fusee_stop(u, PYTHON_OUT_OF_STEP) : FUSEE_NATIVE;
+	return fits ? FUSEE_NATIVE : fusee_stop(u, PYTHON_OUT_OF_STEP);
 }
 
 /*
@@ -454,7 +504,7 @@ FUSEE_FN int push(struct fusee_unwind *u, struct near *n)
 	at = f[7];
 	previous = entries ? f[6] : f[1];
 	if (!entries && last)
-		return leave(u, previous);
+		return leave(u, n, previous);
 	bytecode = bytecode_of(u, n, f, code);
 	if (!bytecode)
 		return fusee_stop(u, PYTHON_UNREADABLE);

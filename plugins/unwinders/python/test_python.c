@@ -437,22 +437,36 @@ TEST(c_frames_without_python_frames)
 {
 	static const struct {
 		uint32_t place, flags;
-	} ways[] = {{8, 0}, {0, 0}, {PYTHON_BELOW_FP | 8, FUSEE_FP_LOST}};
+	} ways[] = {{END - INNER, 0},
+		    {0, 0},
+		    {PYTHON_BELOW_FP | 0x180, 0},
+		    {PYTHON_BELOW_FP | 8, FUSEE_FP_LOST}};
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		struct made *m = make(ways[i].place);
 		int next;
 
-		m->memory[(INNER + 16) / 8] = END; /* entry_frame's `previous`: not unlinked */
 		m->native.u.flags |= ways[i].flags;
 		CHECK_INT(frames(m, &next), 1);
 		CHECK_INT(next, FUSEE_NATIVE);
 		m->native.u.sp = OUTER;
+		m->native.u.fp = OUTER + 0x200;
 		m->native.u.flags &= ~(uint32_t)FUSEE_FIRST;
 		CHECK_INT(frames(m, &next), 0);
 		CHECK_INT(next, FUSEE_STOP);
 		CHECK_INT(m->native.u.error, PYTHON_OUT_OF_STEP);
 	}
+}
+
+/* What ends the frames of a C frame is not where that C frame has it. */
+TEST(frames_of_another_c_frame)
+{
+	struct made *m = make(END - INNER - 8);
+	int next;
+
+	CHECK_INT(frames(m, &next), 1);
+	CHECK_INT(next, FUSEE_STOP);
+	CHECK_INT(m->native.u.error, PYTHON_OUT_OF_STEP);
 }
 
 /* A thread that runs no Python yet has none. */

@@ -25,6 +25,7 @@ struct frames {
 	uint32_t flags[MOST];
 	char name[MOST][16];
 	uint32_t ended[2]; /* the frames up to the end of each C frame */
+	uint32_t omitted;  /* C frames whose callee is not shown */
 };
 
 struct made {
@@ -372,15 +373,16 @@ static void take(struct made *m, struct frames *f)
 }
 
 /* Both C frames, as the core walks them. With `many` frames that are pushed are counted only. */
-static struct frames walk(struct made *m)
+static struct frames walk_from(struct made *m, uint64_t first_sp)
 {
 	struct fusee_unwind *u = &m->native.u;
 	struct frames f = {.s.next = FUSEE_NATIVE};
 
-	u->sp = u->first_sp = STACK;
+	u->sp = STACK;
+	u->first_sp = first_sp;
 	u->pc = 0x500;
 	u->claim_lo = 0x400;
-	u->flags = FUSEE_PC_EXACT | FUSEE_FIRST;
+	u->flags = u->claim_arg ? 0 : FUSEE_PC_EXACT | FUSEE_FIRST;
 	for (int c = 0; c < 2 && f.s.next == FUSEE_NATIVE; c++) {
 		int turns = 0;
 
@@ -392,12 +394,18 @@ static struct frames walk(struct made *m)
 		} while (f.s.next == FUSEE_AGAIN && ++turns < TURNS);
 		CHECK(f.s.next == FUSEE_NATIVE || f.s.next == FUSEE_STOP);
 		f.ended[c] = f.s.n;
+		f.omitted += (u->flags & FUSEE_OMIT_CALLEE) != 0;
 		u->sp += C_FRAME;
 		u->flags = 0;
 	}
 	f.s.error = u->error;
 	CHECK(f.s.next != FUSEE_STOP || f.s.error);
 	return f;
+}
+
+static struct frames walk(struct made *m)
+{
+	return walk_from(m, STACK);
 }
 
 static const char *names(const struct frames *f)
@@ -421,6 +429,79 @@ TEST(frames_of_each_version)
 		CHECK_INT(f.ended[0], minors[i] < 11 ? 1 : 2);
 		CHECK_INT((uint32_t)f.s.pushed[0][1], 4);
 	}
+}
+
+/* ---- instructions that are functions ---- */
+
+/* As calls(), where the C frames are at calls of the first instruction's function. */
+static struct made *function_calls(uint32_t minor)
+{
+	struct made *m = calls(minor);
+
+	m->native.u.claim_arg = PYTHON_CALL | (uint64_t)PLACE << 32;
+	return m;
+}
+
+static uint64_t current(struct made *m)
+{
+	uint64_t at;
+
+	memcpy(&at, m->memory + STATE + m->words[PYTHON_CURRENT], sizeof(at));
+	return at;
+}
+
+TEST(functions_of_instructions)
+{
+	struct frames f = walk(function_calls(14));
+
+	CHECK_STR(names(&f), "inner outer main ");
+	CHECK_INT(f.ended[0], 2);
+	CHECK_INT(f.omitted, 2);
+}
+
+/* The C frame below these has linked its frames, and has called nothing yet; or the instruction's
+ * function, which has returned, has unlinked the function but not what ends its frames. */
+TEST(functions_of_instructions_that_have_not_begun)
+{
+	for (int linked = 0; linked < 2; linked++) {
+		struct made *m = function_calls(14);
+		uint64_t end = STACK - C_FRAME / 2, inner = current(m);
+		uint64_t begun = linked ? frame(m, "begun", end, 0) : end;
+		struct frames f;
+
+		fill_frame(m, end, 0, inner, 3);
+		put(m, STATE + m->words[PYTHON_CURRENT], begun);
+		f = walk_from(m, STACK - C_FRAME);
+		CHECK_STR(names(&f), "inner outer main ");
+		CHECK_INT(f.s.next, FUSEE_NATIVE);
+	}
+}
+
+/* The innermost C frame has unlinked its frames. */
+TEST(functions_of_instructions_that_have_ended)
+{
+	struct made *m = function_calls(14);
+	uint64_t main;
+	struct frames f;
+
+	memcpy(&main, m->memory + STACK + PLACE + 8, sizeof(main));
+	put(m, STATE + m->words[PYTHON_CURRENT], main);
+	f = walk(m);
+	CHECK_STR(names(&f), "main ");
+	CHECK_INT(f.ended[0], 0);
+	CHECK_INT(f.omitted, 2);
+}
+
+/* Python is at the call itself: it has not called yet. */
+TEST(functions_of_instructions_at_their_call)
+{
+	struct made *m = function_calls(14);
+	struct fusee_unwind *u = &m->native.u;
+
+	u->sp = u->first_sp = STACK;
+	u->flags = FUSEE_PC_EXACT;
+	CHECK_INT(fusee_step_python(u), FUSEE_NATIVE);
+	CHECK(!u->npushed && !(u->flags & FUSEE_OMIT_CALLEE));
 }
 
 /* ---- faults ---- */
@@ -495,6 +576,12 @@ TEST(each_read_fails_in_turn)
 {
 	for (uint32_t i = 0; i < MINORS; i++)
 		fail_each_read(calls, minors[i]);
+}
+
+TEST(faults_of_functions_of_instructions)
+{
+	fail_each_read(function_calls, 14);
+	lie_in_each_word(function_calls, 14);
 }
 
 TEST(each_word_lies_in_turn)

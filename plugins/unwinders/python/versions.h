@@ -66,6 +66,9 @@ enum python_word {
 enum python_claim {
 	PYTHON_EVAL = 0, /* _PyEval_EvalFrameDefault */
 	PYTHON_COLD = 1, /* a part of it that the compiler moved away */
+	/* The low byte: a call of a function of an instruction, where these call each other; bits
+	 * 32-63: as PYTHON_PLACE, of that call. See calls.h. */
+	PYTHON_CALL = 2,
 };
 
 /* Words of a code object, from PYTHON_CODE on. */
