@@ -202,9 +202,22 @@ static void find_entry(const unsigned char *code, const uint32_t *words, struct 
 static const unsigned char kept[16] = {
 	[3] = 3, [5] = 6, [12] = 12, [13] = 13, [14] = 14, [15] = 15};
 
+/* `mov %reg,D(%rsp)` in the first `end` bytes: D with PYTHON_IN_STACK; 0: there is none. */
+static uint32_t kept_in_stack(const unsigned char *code, uint32_t end, uint32_t reg)
+{
+	uint32_t disp;
+
+	for (uint32_t i = 0; i < end; i++)
+		if (code[i] == 0x48 && code[i + 1] == 0x89 && (code[i + 2] >> 3 & 7) == reg &&
+		    of_sp(code + i + 2, &disp))
+			return disp | PYTHON_IN_STACK;
+	return 0;
+}
+
 /*
  * 3.8 to 3.10: the register that the function keeps the frame in, its first argument in 3.8 and its
- * second later; the prologue ends where the thread state gets it.
+ * second later; the prologue ends where the thread state gets it. If the function puts it on the
+ * stack too, as clang's code does, the register has other values later.
  */
 static void find_register(const unsigned char *code, const uint32_t *words, struct python_places *f)
 {
@@ -219,8 +232,9 @@ static void find_register(const unsigned char *code, const uint32_t *words, stru
 		uint32_t n = is_store_of(code + i, &stored, words[PYTHON_CURRENT]);
 
 		if (n && stored == reg) {
-			f->place = kept[reg];
 			f->prologue = i + n;
+			f->place = kept_in_stack(code, f->prologue, argument);
+			f->place = f->place ? f->place : kept[reg];
 			return;
 		}
 	}

@@ -174,6 +174,9 @@ FUSEE_FN int is_unlinked(struct fusee_unwind *u, const struct near *n)
 
 	if (u->claim_arg != PYTHON_EVAL)
 		return 0;
+	if (reg & PYTHON_IN_STACK)
+		return !AT(u, &back, u->sp + (reg & ~PYTHON_IN_STACK)) &&
+		       !AT(u, &back, back + 24) && back == u->scratch[FRAME];
 	if (u->flags & FUSEE_FIRST)
 		return reg && !AT(u, &back, callee_saved(u, reg) + 24) && back == u->scratch[FRAME];
 	for (__u32 i = 0; i < 4; i++)

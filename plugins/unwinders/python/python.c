@@ -134,7 +134,7 @@ static const struct fusee_option options[] = {
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.slab_version = 8,
+	.slab_version = 9,
 	.frame_type = "cpython",
 	.reasons = reasons,
 	.bpf = python_bpf,

@@ -504,6 +504,28 @@ TEST(functions_of_instructions_at_their_call)
 	CHECK(!u->npushed && !(u->flags & FUSEE_OMIT_CALLEE));
 }
 
+/* ---- where a function ends that runs one frame ---- */
+
+/* A register has another frame of the same caller, as after a call; the stack has this frame. */
+TEST(a_frame_that_is_kept_on_the_stack)
+{
+	for (int ended = 0; ended < 2; ended++) {
+		struct made *m = calls(10);
+		uint64_t inner = current(m), main, other = frame(m, "other", inner, 0);
+		struct frames f;
+
+		memcpy(&main, m->memory + inner + 24, sizeof(main));
+		m->words[PYTHON_PLACE] = PYTHON_IN_STACK | PLACE;
+		m->native.u.regs[FUSEE_X86_R12] = other;
+		put(m, STACK + PLACE, inner);
+		if (ended)
+			put(m, STATE + m->words[PYTHON_CURRENT], main);
+		f = walk(m);
+		CHECK_STR(names(&f), ended ? "main " : "inner main ");
+		CHECK_INT(f.ended[0], !ended);
+	}
+}
+
 /* ---- faults ---- */
 
 typedef struct made *maker(uint32_t minor);

@@ -29,7 +29,8 @@ enum python_word {
 	PYTHON_THREAD_ID,    /* thread_id in PyThreadState */
 	PYTHON_CURRENT,      /* frame, cframe or current_frame in PyThreadState */
 	/* ENTRIES, SHIMS: cframe.current_frame, from sp in the function's body; CHAIN: entry_frame,
-	 * from there; OBJECTS: DWARF number of the register that holds the frame. 0: not found */
+	 * from there; OBJECTS: DWARF number of the register that holds the frame, or with
+	 * PYTHON_IN_STACK its place from sp. 0: not found */
 	PYTHON_PLACE,    /* with PYTHON_BELOW_FP: bytes below fp, and not above sp */
 	PYTHON_PROLOGUE, /* bytes of the function before what PYTHON_PLACE names is filled */
 	PYTHON_EPILOGUE, /* bytes [from, to) of the function in which sp moves; 0, 0: not found */
@@ -60,6 +61,7 @@ enum python_word {
 };
 
 #define PYTHON_BELOW_FP (1u << 31)
+#define PYTHON_IN_STACK (1u << 30)
 #define PYTHON_MOST_FRAME 4096 /* bytes of a C frame of the interpreter */
 
 /* claim_arg */
