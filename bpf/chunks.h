@@ -120,16 +120,24 @@ FUSEE_FN enum changed_range note_changed(struct map_chunk *head, __u32 first, __
  * calls for a process overlap: who is given memory holds the lock of its address space. */
 FUSEE_FN void note_unmarked(struct map_chunk *head, __u64 lo, __u64 hi)
 {
-	struct unmarked_range *u = &head->unmarked;
-	__u32 version = READ_ONCE(head->version);
+	__u32 version = READ_ONCE(head->version), n = READ_ONCE(head->unmarked.n), i;
+	struct unmarked_range *at;
 
-	if (u->version == version && u->lo < lo)
-		lo = u->lo;
-	if (u->version == version && u->hi > hi)
-		hi = u->hi;
-	READ_ONCE(u->lo) = lo;
-	READ_ONCE(u->hi) = hi;
-	READ_ONCE(u->version) = version;
+	if (READ_ONCE(head->unmarked.version) != version)
+		n = 0;
+	i = n < UNMARKED_RANGES ? n : UNMARKED_RANGES - 1;
+	__asm__ volatile("" : "+r"(i)); /* the verifier needs the bound */
+	if (i >= UNMARKED_RANGES)
+		return;
+	at = &head->unmarked.at[i];
+	if (n > i && at->lo < lo)
+		lo = at->lo;
+	if (n > i && at->hi > hi)
+		hi = at->hi;
+	READ_ONCE(at->lo) = lo;
+	READ_ONCE(at->hi) = hi;
+	READ_ONCE(head->unmarked.n) = i + 1;
+	READ_ONCE(head->unmarked.version) = version;
 }
 
 /* The version of a process's mappings. Odd: they are being written, belong to another process, or

@@ -44,11 +44,16 @@ struct chunk_mapping {
 	__u64 changed;
 };
 
-/* Where memory was given out while a list had this version, in which no mapping could be marked. */
-struct unmarked_range {
-	__u64 lo, hi;
+#define UNMARKED_RANGES 8u
+
+/* Where memory was given out while a list had this version, in which no mapping could be marked.
+ * The last range also covers those for which there was no place. */
+struct unmarked_ranges {
 	__u32 version;
-	__u32 unused;
+	__u32 n;
+	struct unmarked_range {
+		__u64 lo, hi;
+	} at[UNMARKED_RANGES];
 };
 
 /*
@@ -68,7 +73,7 @@ struct map_chunk {
 	__u64 as_of;   /* user space knows what was mapped until then */
 	__u64 changed; /* when memory was last given out in one of the mappings */
 	__u64 blurred; /* .. while none could be marked: it counts for all of them */
-	struct unmarked_range unmarked; /* .. and where that was */
+	struct unmarked_ranges unmarked; /* .. and where that was */
 	struct chunk_mapping mappings[CHUNK_MAPPINGS];
 };
 
@@ -175,7 +180,7 @@ enum tick_result { TICK_RESULTS(TICK_NAME) TICK_RESULT_COUNT };
 
 _Static_assert(sizeof(struct slab_range) == 16, "slab_range");
 _Static_assert(sizeof(struct chunk_mapping) == 128, "chunk_mapping");
-_Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 72, "map_chunk");
+_Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 184, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
 _Static_assert(sizeof(struct process_rate) == 24, "process_rate");
 _Static_assert(sizeof(struct sampler_settings) == 80, "sampler_settings");

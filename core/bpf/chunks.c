@@ -38,7 +38,7 @@ void chunks_free(struct bpf_sampler *b, uint32_t chunk)
 		fusee_assert(b->chunks.nfree < b->chunks.n - 1);
 		next = c->next;
 		c->process = c->changed = c->blurred = c->as_of = 0;
-		c->unmarked = (struct unmarked_range){0};
+		c->unmarked = (struct unmarked_ranges){0};
 		c->n = c->next = 0;
 		b->chunks.owners[chunk] = NULL;
 		b->chunks.free[b->chunks.nfree++] = chunk;

@@ -52,22 +52,30 @@ static void mark_at(struct chunk_mapping *m, uint64_t when)
 		;
 }
 
+static void mark_range(struct bpf_sampler *b, struct map_chunk *head,
+		       const struct unmarked_range *at, uint64_t when)
+{
+	uint64_t lo = __atomic_load_n(&at->lo, __ATOMIC_SEQ_CST);
+	uint64_t hi = __atomic_load_n(&at->hi, __ATOMIC_SEQ_CST);
+
+	for (struct map_chunk *c = head; c; c = c->next ? &b->chunks.at[c->next] : NULL)
+		for (uint32_t i = 0; i < c->n; i++)
+			if (c->mappings[i].lo < hi && c->mappings[i].hi > lo)
+				mark_at(&c->mappings[i], when);
+}
+
 /* Memory was given out while the list had this version, which was being written: marks what is
  * there, so that stacks that do not pass through it are unwound in the kernel. */
 static void mark_unmarked(struct bpf_sampler *b, struct map_chunk *head, uint32_t version)
 {
 	uint64_t when = __atomic_load_n(&head->blurred, __ATOMIC_SEQ_CST);
-	struct unmarked_range u = {
-		.version = __atomic_load_n(&head->unmarked.version, __ATOMIC_SEQ_CST)};
+	uint32_t n;
 
-	if (u.version != version)
+	if (__atomic_load_n(&head->unmarked.version, __ATOMIC_SEQ_CST) != version)
 		return;
-	u.lo = __atomic_load_n(&head->unmarked.lo, __ATOMIC_SEQ_CST);
-	u.hi = __atomic_load_n(&head->unmarked.hi, __ATOMIC_SEQ_CST);
-	for (struct map_chunk *c = head; c; c = c->next ? &b->chunks.at[c->next] : NULL)
-		for (uint32_t i = 0; i < c->n; i++)
-			if (c->mappings[i].lo < u.hi && c->mappings[i].hi > u.lo)
-				mark_at(&c->mappings[i], when);
+	n = __atomic_load_n(&head->unmarked.n, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < n && i < UNMARKED_RANGES; i++)
+		mark_range(b, head, &head->unmarked.at[i], when);
 	/* fails if memory was given out since */
 	__atomic_compare_exchange_n(&head->blurred, &when, 0, false, __ATOMIC_SEQ_CST,
 				    __ATOMIC_SEQ_CST);
