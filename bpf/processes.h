@@ -55,6 +55,8 @@ FUSEE_FN struct sampler_settings *settings(void)
 	return fusee_bpf_map_lookup_elem(&sampler_settings, &zero);
 }
 
+__attribute__((noinline)) int sampler_wake_exec(__u32 tgid); /* wake.h */
+
 FUSEE_FN void forget_thread(__u32 tid)
 {
 	struct sampler_settings *o = settings();
@@ -139,6 +141,14 @@ int sampler_fork(__u64 *args)
 	return 0;
 }
 
+/* Are ticks of this process samples, as far as it is known now? */
+FUSEE_FN int has_samples(const struct process_rate *rate)
+{
+	struct sampler_settings *o = settings();
+
+	return o && (rate ? rate->period : o->default_period) != PERIOD_NONE;
+}
+
 /* The process runs another program, whose code is unknown. A rate stays; but that the program
  * before, a shell maybe, was not sampled does not hold for the new program. A thread's own events
  * may have ended (a setuid program). */
@@ -155,6 +165,9 @@ int sampler_exec(__u64 *args)
 	forget_thread(tgid);
 	forget_thread((__u32)args[1]); /* the thread that exec'ed; it has its process's id now */
 	bpf_map_delete_elem(&sampler_pids, &tgid);
+	rate = fusee_bpf_map_lookup_elem(&sampler_rates, &tgid);
+	if (has_samples(rate))
+		sampler_wake_exec(tgid);
 	return 0;
 }
 

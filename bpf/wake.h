@@ -70,4 +70,12 @@ __attribute__((noinline)) int sampler_wake_reader(__u32 tgid, __u32 version)
 	bpf_ringbuf_output(&sampler_wake, &tgid, sizeof(tgid), 2 /* BPF_RB_FORCE_WAKEUP */);
 	return 1;
 }
+
+/* The process runs a new program, whose mappings are in the rings: they are published before it has
+ * begun its work, and not at its first tick. */
+__attribute__((noinline)) int sampler_wake_exec(__u32 tgid)
+{
+	bpf_map_delete_elem(&sampler_woken, &tgid);
+	return sampler_wake_reader(tgid, 0);
+}
 #endif

@@ -23,8 +23,12 @@
 
 #define DEFAULT_TABLES (16u << 20)
 #define DEFAULT_CHUNKS 512u
-#define WAKE_NS 1000000u /* between two wakes, at least */
-#define WAKE_PAUSE 20u   /* .. and so many times as long as the last took */
+/* Of the time since the last wake this part may be used for the next: 5 %. What was not used is
+ * saved up to WAKE_SAVED_NS, so that a moment in which many programs begin is no time of waiting.
+ */
+#define WAKE_PART 20u
+#define WAKE_SAVED_NS 50000000
+#define WAKE_NS 200000u /* between two wakes, at least */
 
 /* libbpf's messages go to the debug log. The verifier's complaint is at the end of its message. */
 static int log_libbpf(enum libbpf_print_level level, const char *format, va_list ap)
@@ -304,9 +308,25 @@ bool bpf_sampler_take_wake(struct bpf_sampler *b)
 
 void bpf_sampler_woke(struct bpf_sampler *b, uint64_t took_ns)
 {
-	uint64_t quiet = took_ns * WAKE_PAUSE > WAKE_NS ? took_ns * WAKE_PAUSE : WAKE_NS;
+	uint64_t now = clock_now(), quiet = WAKE_NS;
+	uint64_t earned = (now - b->wake_time) / WAKE_PART;
 
-	__atomic_store_n(&b->settings->quiet_until, clock_now() + quiet, __ATOMIC_RELAXED);
+	b->wake_time = now;
+	b->wake_saved_ns += earned < WAKE_SAVED_NS ? (int64_t)earned : WAKE_SAVED_NS;
+	if (b->wake_saved_ns > WAKE_SAVED_NS)
+		b->wake_saved_ns = WAKE_SAVED_NS;
+	b->wake_saved_ns -= (int64_t)took_ns;
+	/* Readings that had much else to do count once. */
+	if (b->wake_saved_ns < -(int64_t)took_ns)
+		b->wake_saved_ns = -(int64_t)took_ns;
+	if (b->wake_saved_ns < 0)
+		quiet += (uint64_t)-b->wake_saved_ns * WAKE_PART;
+	__atomic_store_n(&b->settings->quiet_until, now + quiet, __ATOMIC_RELAXED);
+}
+
+bool bpf_sampler_may_wake(const struct bpf_sampler *b)
+{
+	return b->wake_saved_ns > 0;
 }
 
 #define TICK_TEXT(name, text) text,

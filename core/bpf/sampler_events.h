@@ -24,9 +24,11 @@ void bpf_sampler_begin_round(struct bpf_sampler *, uint64_t copy_bytes);
 int bpf_sampler_wake_fd(const struct bpf_sampler *);
 /* Was it readable? It is not until the next such stack. */
 bool bpf_sampler_take_wake(struct bpf_sampler *);
-/* Reading the rings and publishing what they said took this long. The next wake is so much later
- * that all of them together take a small share of a CPU. */
+/* Reading the rings and publishing what they said took this long. If wakes have taken more than a
+ * small share of a CPU for a while, the next is so much later. */
 void bpf_sampler_woke(struct bpf_sampler *, uint64_t took_ns);
+/* Have they not? Then the rings may be read again soon. */
+bool bpf_sampler_may_wake(const struct bpf_sampler *);
 /* From now on each CPU has an event of its own with this period (0: none), idle time included.
  * Ticks that the CPUs' own events missed are counted anew. */
 void bpf_sampler_set_cpu_period(struct bpf_sampler *, uint64_t period_ns);

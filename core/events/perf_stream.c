@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "bpf/sampler_events.h"
@@ -81,7 +82,9 @@ static int open_outputs(struct perf_stream *s)
 	int r = 0;
 
 	bpf_sampler_set_copy_bytes(s->o.bpf, s->o.stack_bytes);
-	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, bpf_sampler_wake_fd(s->o.bpf), &e))
+	s->look = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (s->look < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->look, &e) ||
+	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, bpf_sampler_wake_fd(s->o.bpf), &e))
 		r = -errno;
 	for (uint32_t i = 0; !r && i < s->ncpus; i++)
 		r = stream_cpu_open_output(&s->cpus[i], &s->form, s->o.bpf);
@@ -113,7 +116,7 @@ int perf_stream_open(struct perf_stream **ret, const struct perf_stream_options 
 	s->base.cpus = o->all || o->cpus;
 	/* A tick says by its period which event it is of: a thread's own, or its CPU's. */
 	s->base.period_ns = o->period_ns + o->cpus;
-	s->online_fd = -1;
+	s->online_fd = s->look = -1;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r = s->epoll < 0 ? -errno : stream_cpus_open(s);
 	raise_file_limit();
@@ -148,6 +151,8 @@ void perf_stream_close(struct perf_stream *s)
 	event_group_close(s, &s->used);
 	hashmap_fini(&s->group_by_event);
 	missed_ticks_fini(&s->account.missed);
+	if (s->look >= 0)
+		close(s->look);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	free(s);

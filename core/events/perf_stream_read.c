@@ -2,6 +2,8 @@
 /* Records of all CPUs, in the order of their time, to the handlers. */
 #include <linux/perf_event.h>
 #include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "bpf/sampler_events.h"
@@ -310,12 +312,35 @@ enum drain_mode {
 	DRAIN_FINAL,
 };
 
+#define FIRST_LOOK_NS 500000u
+#define LAST_LOOK_NS 4000000u
+
+/* Did the kernel ask for this reading? A program that has just begun maps its libraries in the next
+ * moments: after a wake the rings are read some more times, each twice as late as the last. */
+static bool is_at_once(struct perf_stream *s)
+{
+	struct itimerspec next = {0};
+	uint64_t expired, was = s->look_ns;
+
+	if (!s->o.bpf)
+		return false;
+	if (bpf_sampler_take_wake(s->o.bpf))
+		s->look_ns = FIRST_LOOK_NS;
+	else if (!was || read(s->look, &expired, sizeof(expired)) != sizeof(expired))
+		return false;
+	else
+		s->look_ns = was < LAST_LOOK_NS && bpf_sampler_may_wake(s->o.bpf) ? was * 2 : 0;
+	next.it_value.tv_nsec = (long)s->look_ns;
+	timerfd_settime(s->look, 0, &next, NULL);
+	return true;
+}
+
 /* Hands over nothing newer than limit. */
 static void drain(struct perf_stream *s, const struct perf_stream_handlers *on,
 		  enum drain_mode mode, uint64_t limit)
 {
 	bool final = mode == DRAIN_FINAL;
-	bool now = mode == DRAIN_NOW || (s->o.bpf && bpf_sampler_take_wake(s->o.bpf));
+	bool now = is_at_once(s) || mode == DRAIN_NOW;
 	uint64_t began = clock_now(), due = began - SLACK_NS, until;
 	struct stream_cpu *c;
 	uint32_t n = 0;

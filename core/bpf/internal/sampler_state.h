@@ -87,6 +87,8 @@ struct bpf_sampler {
 	int unwinder[SAMPLER_TABLES];      /* number in the set of each native step; -1: none */
 	struct sampler_settings *settings; /* mapped */
 	struct ring_buffer *wakes;         /* map sampler_wake */
+	int64_t wake_saved_ns; /* time that wakes may use; below 0: they have used more */
+	uint64_t wake_time;    /* .. as of then */
 	struct {
 		uint32_t now, ever; /* bits: indices of sampler_cpu_ticks that are in use */
 	} cpu_events;

@@ -45,5 +45,7 @@ struct perf_stream {
 	uint64_t cpus_read_ns; /* when stream_cpus_follow() ran last, CLOCK_MONOTONIC */
 	uint64_t horizon_ns;   /* of perf_stream_horizon() */
 	bool behind;           /* perf_stream_is_behind() */
+	int look;              /* timer: the rings are read once more after a wake; -1: none */
+	uint64_t look_ns;      /* so long after the last reading; 0: not */
 };
 #endif
