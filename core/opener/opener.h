@@ -26,7 +26,8 @@
 #define OPENER_PATIENCE_MS 50
 #define OPENER_DEADLINE_MS 5000
 #define OPENER_SUSPECT_MS 60000
-#define OPENER_MAX_BYTES 65536u          /* of one reading */
+#define OPENER_MAX_BYTES 65536u /* of one reading */
+#define OPENER_COMPARED (1ull << 20)
 #define OPENER_MOST_COPIED (64ull << 20) /* bytes of one file */
 #define OPENER_ALL_COPIED (128ull << 20)
 
@@ -44,6 +45,10 @@ enum opener_kind {
 	/* The process context that an SDK of OpenTelemetry published; -ENOENT: none; -EBUSY: it is
 	 * being written; -E2BIG */
 	OPENER_CONTEXT,
+	/* Has the process's memory at `address` the `bytes` of the file `fd` from `offset` on?
+	 * OPENER_COMPARED of them are compared, spread over all. -EILSEQ: no, or they are all of
+	 * one value; -EFAULT: not all of the memory is there. */
+	OPENER_COMPARE,
 };
 
 /* What the kind does not name is 0. */
@@ -57,6 +62,8 @@ struct opener_query {
 	uint32_t len; /* of buf; at most OPENER_MAX_BYTES */
 	uint64_t address;
 	void *buf; /* for what is read */
+	uint64_t offset, bytes;
+	int fd; /* borrowed */
 };
 
 /* Of the file, as fstat() reports it. */

@@ -26,6 +26,8 @@ int opener_send_request(int sock, uint64_t id, const struct opener_query *q, uin
 				   .generation = m->generation,
 				   .address = q->address,
 				   .most_copied = most_copied,
+				   .offset = q->offset,
+				   .bytes = q->bytes,
 				   .build_id_len = q->build_id_len,
 				   .path_len = (uint32_t)strlen(path) + 1,
 				   .link_len = (uint32_t)strlen(link) + 1};
@@ -37,7 +39,7 @@ int opener_send_request(int sock, uint64_t id, const struct opener_query *q, uin
 		return -ENAMETOOLONG;
 	if (q->build_id_len)
 		memcpy(r.build_id, q->build_id, q->build_id_len);
-	return message_send(sock, v, 3, NULL, 0, MSG_DONTWAIT);
+	return message_send(sock, v, 3, &q->fd, q->kind == OPENER_COMPARE, MSG_DONTWAIT);
 }
 
 static bool is_text(const char *p, uint32_t len, uint32_t max)
@@ -45,19 +47,22 @@ static bool is_text(const char *p, uint32_t len, uint32_t max)
 	return len && len <= max && memchr(p, 0, len) == p + len - 1;
 }
 
-int opener_receive_request(int sock, struct opener_request_message *to)
+int opener_receive_request(int sock, struct opener_request_message *to, int *fd)
 {
 	struct iovec v = {to, sizeof(*to)};
 	const struct opener_request *q = &to->q;
-	unsigned int nfds = 0;
+	unsigned int nfds = 1;
 	int flags = 0;
-	ssize_t n = message_receive(sock, &v, 1, NULL, &nfds, &flags);
+	ssize_t n;
 
+	*fd = -1;
+	n = message_receive(sock, &v, 1, fd, &nfds, &flags);
 	if (n <= 0)
 		return (int)n;
-	if ((size_t)n < sizeof(*q) || flags || q->magic != OPENER_MAGIC ||
-	    q->build_id_len > sizeof(q->build_id) || q->len > OPENER_MAX_BYTES ||
-	    q->path_len > OPENER_MAX_PATH || (size_t)n != sizeof(*q) + q->path_len + q->link_len ||
+	if ((*fd >= 0) != (q->kind == OPENER_COMPARE) || (size_t)n < sizeof(*q) || flags ||
+	    q->magic != OPENER_MAGIC || q->build_id_len > sizeof(q->build_id) ||
+	    q->len > OPENER_MAX_BYTES || q->path_len > OPENER_MAX_PATH ||
+	    (size_t)n != sizeof(*q) + q->path_len + q->link_len ||
 	    !is_text(to->texts, q->path_len, OPENER_MAX_PATH) ||
 	    !is_text(to->texts + q->path_len, q->link_len, OPENER_MAX_LINK))
 		return -EBADMSG;

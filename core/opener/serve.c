@@ -152,6 +152,8 @@ static int serve(const struct opener_query *q, struct opener_answer *a)
 		return read_text(q, a);
 	case OPENER_CONTEXT:
 		return opener_read_context(q, a);
+	case OPENER_COMPARE:
+		return opener_compare(q);
 	}
 	return -EBADMSG;
 }

@@ -5,7 +5,8 @@
 
 #include "opener/internal/protocol.h"
 
-static void serve(const struct opener_request_message *m, struct opener_answer *a, char *data)
+static void serve(const struct opener_request_message *m, int fd, struct opener_answer *a,
+		  char *data)
 {
 	const struct opener_request *r = &m->q;
 	const struct opener_query q = {.kind = r->kind,
@@ -23,7 +24,10 @@ static void serve(const struct opener_request_message *m, struct opener_answer *
 				       .build_id_len = r->build_id_len,
 				       .address = r->address,
 				       .len = r->len,
-				       .buf = data};
+				       .buf = data,
+				       .offset = r->offset,
+				       .bytes = r->bytes,
+				       .fd = fd};
 
 	opener_serve(&q, a);
 	if (a->fd < 0)
@@ -43,15 +47,17 @@ int opener_run(int sock)
 	static struct opener_request_message m;
 	static char data[OPENER_MAX_BYTES];
 	struct opener_reply r = {.magic = OPENER_MAGIC};
-	int err = opener_confine();
+	int err = opener_confine(), fd;
 
 	r.err = err;
 	if (!err)
 		err = opener_send_reply(sock, &r, NULL, -1);
-	while (!err && (err = opener_receive_request(sock, &m)) == 1) {
+	while (!err && (err = opener_receive_request(sock, &m, &fd)) == 1) {
 		struct opener_answer a;
 
-		serve(&m, &a, data);
+		serve(&m, fd, &a, data);
+		if (fd >= 0)
+			close(fd);
 		r = (struct opener_reply){.magic = OPENER_MAGIC,
 					  .id = m.q.id,
 					  .err = a.err,

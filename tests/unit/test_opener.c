@@ -110,6 +110,56 @@ TEST(what_is_opened_and_read)
 	opener_free(o);
 }
 
+/* Memory of this process and a file with the same bytes. */
+TEST(memory_is_compared_with_a_file)
+{
+	enum { BYTES = 3 << 20 };
+	unsigned char *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				 -1, 0);
+	struct opener_query q = {.kind = OPENER_COMPARE,
+				 .pid = getpid(),
+				 .address = (uint64_t)(uintptr_t)at,
+				 .offset = 5,
+				 .bytes = BYTES,
+				 .fd = memfd_create("file", MFD_CLOEXEC)};
+	struct opener_answer a;
+	struct opener *o;
+	int err;
+
+	CHECK(at != MAP_FAILED && !ftruncate(q.fd, BYTES + 5));
+	CHECK_INT(opener_new(&o), 0);
+	err = ask(o, &q, &a);
+	if (err == -EPERM)
+		SKIP("ptrace is restricted to children");
+	CHECK_INT(err, -EILSEQ); /* the same, but all of one value */
+	for (uint32_t i = 0; i < BYTES; i++)
+		at[i] = (unsigned char)(i * 31 >> 4);
+	CHECK_INT(pwrite(q.fd, at, BYTES, 5), BYTES);
+	CHECK_INT(ask(o, &q, &a), 0);
+	at[BYTES - 1] ^= 1;
+	CHECK_INT(ask(o, &q, &a), -EILSEQ);
+	q.bytes = BYTES - 1;
+	CHECK_INT(ask(o, &q, &a), 0);
+	at[0] ^= 1;
+	CHECK_INT(ask(o, &q, &a), -EILSEQ);
+	at[0] ^= 1;
+	q.bytes = OPENER_COMPARED; /* each of them counts then */
+	for (uint32_t i = 4000; i < OPENER_COMPARED; i += OPENER_COMPARED / 5) {
+		at[i] ^= 1;
+		CHECK_INT(ask(o, &q, &a), -EILSEQ);
+		at[i] ^= 1;
+	}
+	q.offset = BYTES; /* the file ends */
+	CHECK_INT(ask(o, &q, &a), -EILSEQ);
+	q.offset = UINT64_MAX;
+	CHECK_INT(ask(o, &q, &a), -EINVAL);
+	q.offset = 5;
+	CHECK(!munmap(at + 4096, 4096));
+	CHECK_INT(ask(o, &q, &a), -EFAULT);
+	close(q.fd);
+	opener_free(o);
+}
+
 /* What an SDK of OpenTelemetry publishes (OTEP 4719). */
 struct context {
 	char signature[8];

@@ -10,13 +10,13 @@
 #define OPENER_MAX_PATH 4352u /* with its 0 */
 #define OPENER_MAX_LINK 256u
 
-/* Followed by path and link, each with its 0. */
+/* Followed by path and link, each with its 0; OPENER_COMPARE with a descriptor. */
 struct opener_request {
 	uint32_t magic, kind;
 	uint64_t id;
 	int32_t pid;
 	uint32_t dev_major, dev_minor, len;
-	uint64_t lo, hi, ino, generation, address, most_copied;
+	uint64_t lo, hi, ino, generation, address, most_copied, offset, bytes;
 	uint32_t build_id_len, path_len, link_len; /* lengths with the 0 */
 	uint8_t build_id[64];
 };
@@ -42,14 +42,17 @@ struct opener_reply_message {
 
 /* 0 or -errno. -ENAMETOOLONG: the query does not fit. */
 int opener_send_request(int sock, uint64_t id, const struct opener_query *, uint64_t most_copied);
-/* Waits. 1; 0: the agent closed its end; -EBADMSG and other -errno: the opener is to end. */
-int opener_receive_request(int sock, struct opener_request_message *);
+/* Waits. 1, with *fd >= 0 exactly if the request has one; 0: the agent closed its end; -EBADMSG and
+ * other -errno: the opener is to end. */
+int opener_receive_request(int sock, struct opener_request_message *, int *fd);
 int opener_send_reply(int sock, const struct opener_reply *, const void *data, int fd);
 /* 1, with *fd >= 0 exactly if the reply has one; 0: no message is waiting; -EPIPE, -EBADMSG. */
 int opener_receive_reply(int sock, struct opener_reply_message *, int *fd);
 
 /* OPENER_CONTEXT. 0 or -errno. */
 int opener_read_context(const struct opener_query *, struct opener_answer *);
+/* OPENER_COMPARE. 0 or -errno. */
+int opener_compare(const struct opener_query *);
 /* Makes the calls of a query in this process. */
 void opener_serve(const struct opener_query *, struct opener_answer *);
 /* Replaces the descriptor by that of a copy in memory if its file system can keep waiting who
