@@ -426,7 +426,11 @@ FUSEE_FN int step_by_register(struct fusee_unwind *u, const struct special *s)
 	 * then pc must change. */
 	if (!(s->flags & DWARF_OTHER_STACK) && (cfa < u->sp || (cfa == u->sp && pc == u->pc)))
 		return fusee_stop(u, DWARF_REASON_NO_PROGRESS);
-	return set_caller(u, cfa, pc, fp, known);
+	if (set_caller(u, cfa, pc, fp, known) != FUSEE_NEXT)
+		return FUSEE_STOP;
+	if (s->flags & DWARF_SP_MOVED)
+		u->flags |= FUSEE_SP_UNSURE;
+	return FUSEE_NEXT;
 }
 
 /* The caller is the interrupted code, whose registers the kernel has put on the stack. */

@@ -93,6 +93,7 @@ enum dwarf_special_flags {
 	 * is inside this frame: else this frame's fp is the caller's already */
 	DWARF_FP_AT_FP = 32,
 	DWARF_OTHER_STACK = 64, /* the CFA may be on another stack than sp: not always above sp */
+	DWARF_SP_MOVED = 128,   /* the caller's sp may be another than the CFA */
 };
 
 /*

@@ -15,7 +15,7 @@ static uint8_t returned[4];
 /* From the first byte, and from where starts_at says. */
 static void follow(const uint8_t *bytes, size_t n)
 {
-	struct forward_start starts[5] = {{TEXT, returned[0]}};
+	struct forward_start starts[5] = {{TEXT, 0}};
 	size_t k = 1;
 
 	for (size_t i = 0; i < 4 && starts_at[i]; i++, k++)
@@ -216,4 +216,91 @@ TEST(returned_rows)
 	free(words);
 	sheet_fini(&sheet);
 	table_build_fini(&build);
+}
+
+/* Where no way out proves anything, the use of rbp does. */
+TEST(used_frame_pointer)
+{
+	/* push %rbp; mov %rsp,%rbp; mov %rdi,-8(%rbp); nop; call *%rax; mov -8(%rbp),%rax; nop; jmp
+	 * *%rax */
+	FOLLOW(0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0x7d, 0xf8, 0x90, 0xff, 0xd0, 0x48, 0x8b, 0x45,
+	       0xf8, 0x90, 0xff, 0xe0);
+	PROOFS({0, 100}, {1, 201}, {4, -201}, {8, -201}, {9, -201}, {11, -201}, {15, 0}, {16, 0});
+	CHECK_INT(forward_at(f, TEXT + 4).used, 1);
+}
+
+/* The same at rbp: it points to an object. Above: arguments, which say nothing. */
+TEST(used_as_a_pointer)
+{
+	/* mov -8(%rbp),%rax; mov 8(%rbp),%rcx; jmp *%rax */
+	FOLLOW(0x48, 0x8b, 0x45, 0xf8, 0x48, 0x8b, 0x4d, 0x08, 0xff, 0xe0);
+	KINDS({0, FORWARD_CONTRADICTION}, {4, FORWARD_CONTRADICTION}, {8, FORWARD_NONE});
+}
+
+TEST(used_for_arguments)
+{
+	FOLLOW(0x48, 0x8b, 0x45, 0x10, 0xff, 0xe0); /* mov 16(%rbp),%rax; jmp *%rax */
+	KINDS({0, FORWARD_NONE});
+}
+
+/* leave; pop %rcx; jmp *%rcx */
+TEST(left)
+{
+	FOLLOW(0xc9, 0x59, 0xff, 0xe1);
+	PROOFS({0, -201}, {1, 0});
+}
+
+/* A way out counts, whatever rbp is used for. */
+TEST(used_and_proved)
+{
+	/* mov -8(%rbp),%rax; add $8,%rsp; pop %rbp; ret */
+	FOLLOW(0x48, 0x8b, 0x45, 0xf8, 0x48, 0x83, 0xc4, 0x08, 0x5d, 0xc3);
+	PROOFS({0, 301}, {8, 201});
+	CHECK_INT(forward_at(f, TEXT).used, 0);
+}
+
+/* The rule of the caller that returns to `at`, or is interrupted there. */
+static uint32_t rule_at(uint64_t at, int exact)
+{
+	struct table_build build;
+	struct rows rows = {0};
+	uint32_t rule = DWARF_RULE_NONE;
+
+	CHECK_INT(table_build_init(&build), 0);
+	CHECK_INT(forward_rows(f, &build, &rows), 0);
+	for (size_t i = 0; i < rows.n && ROW_VADDR(rows.p[i]) <= TEXT + at - !exact; i++)
+		rule = ROW_RULE(rows.p[i]);
+	rows_fini(&rows);
+	table_build_fini(&build);
+	return rule;
+}
+
+/* A return address that code has pushed itself, behind an instruction that is no call. */
+TEST(pushed_return_address)
+{
+	/* nop; repz ret; add $40,%rsp; ret */
+	static const uint8_t bytes[] = {0x90, 0xf3, 0xc3, 0x48, 0x83, 0xc4, 0x28, 0xc3};
+
+	starts_at[0] = 3;
+	follow(bytes, sizeof(bytes));
+	CHECK_INT(rule_at(3, 0), DWARF_RULE_SP(1, 0)); /* not seen as one */
+	starts_at[0] = 3;
+	returned[0] = 1;
+	follow(bytes, sizeof(bytes));
+	CHECK_INT(rule_at(1, 1), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule_at(3, 0), DWARF_RULE_SP(6, 0));
+	CHECK_INT(rule_at(3, 1), DWARF_RULE_SP(6, 0));
+}
+
+/* .. of one byte: which of the two is asked for is not known. */
+TEST(pushed_behind_one_byte)
+{
+	static const uint8_t bytes[] = {0x90, 0xc3, 0x48, 0x83, 0xc4, 0x28, 0xc3};
+
+	starts_at[0] = 2;
+	returned[0] = 1;
+	follow(bytes, sizeof(bytes));
+	CHECK_INT(rule_at(1, 1), DWARF_RULE_NONE);
+	CHECK_INT(rule_at(2, 0), DWARF_RULE_NONE);
+	CHECK_INT(rule_at(0, 1), DWARF_RULE_SP(1, 0));
 }

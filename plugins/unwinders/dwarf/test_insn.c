@@ -151,6 +151,36 @@ TEST(loads_of_rbp)
 	CHECK_ALL(e);
 }
 
+/* What memory by rbp says of it. */
+TEST(memory_by_rbp)
+{
+	static const struct {
+		uint8_t bytes[8], len;
+		int by_fp;
+	} e[] = {
+		{{0x48, 0x8b, 0x45, 0xf8}, 4, INSN_BELOW_FP},              /* mov -8(%rbp),%rax */
+		{{0x89, 0x8d, 0, 0xff, 0xff, 0xff}, 6, INSN_BELOW_FP},     /* mov %ecx,-256(%rbp) */
+		{{0x48, 0x8d, 0x45, 0xf8}, 4, INSN_BELOW_FP},              /* lea -8(%rbp),%rax */
+		{{0xc5, 0xfa, 0x10, 0x45, 0xf0}, 5, INSN_BELOW_FP},        /* vmovss */
+		{{0x48, 0x8b, 0x45, 0x00}, 4, INSN_AT_FP},                 /* mov (%rbp),%rax */
+		{{0xff, 0x55, 0x08}, 3, INSN_AT_FP},                       /* call *8(%rbp) */
+		{{0x48, 0x8b, 0x45, 0x10}, 4, INSN_NOT_BY_FP},             /* an argument */
+		{{0x49, 0x8b, 0x45, 0xf8}, 4, INSN_NOT_BY_FP},             /* -8(%r13) */
+		{{0x48, 0x8b, 0x44, 0x0d, 0xf8}, 5, INSN_NOT_BY_FP},       /* -8(%rbp,%rcx) */
+		{{0x64, 0x48, 0x8b, 0x45, 0xf8}, 5, INSN_NOT_BY_FP},       /* %fs:-8(%rbp) */
+		{{0x8b, 0x05, 0xf8, 0xff, 0xff, 0xff}, 6, INSN_NOT_BY_FP}, /* -8(%rip) */
+		{{0x0f, 0x1f, 0x45, 0xf8}, 4, INSN_NOT_BY_FP},             /* nop */
+		{{0x48, 0x89, 0xe5}, 3, INSN_NOT_BY_FP},
+	};
+	struct insn in;
+
+	for (size_t i = 0; i < sizeof(e) / sizeof(e[0]); i++) {
+		CHECK_INT(insn_decode(e[i].bytes, e[i].len, &in), 0);
+		CHECK_INT(in.len, e[i].len);
+		CHECK_INT(in.by_fp, e[i].by_fp);
+	}
+}
+
 /* AVX-512 in EVEX is read; what APX has given EVEX is not, nor its prefix and its registers. */
 TEST(extended_registers)
 {

@@ -259,6 +259,40 @@ TEST(drap_and_registers)
 	CHECK(n.u.pc == 0x10020 && n.u.sp == STACK + 64);
 }
 
+/* A frame whose caller's sp may be another than its CFA: a rule by sp does not follow, by rbp does.
+ */
+TEST(moved_sp)
+{
+	static struct world w;
+	const __u32 specials[] = {DWARF_END,
+				  0,
+				  0,
+				  0,
+				  DWARF_REG | 6u << 8 | (DWARF_FP_SAVED | DWARF_SP_MOVED) << 16,
+				  16,
+				  (__u32)-16,
+				  0};
+	const struct row rows[] = {{0x10000, DWARF_RULE_SPECIAL(0)},
+				   {0x10100, DWARF_RULE_SPECIAL(1)},
+				   {0x10200, DWARF_RULE_SP(2, 0)},
+				   {0x10300, DWARF_RULE_FP(2, 1)}};
+	struct fusee_native n;
+
+	make_table(&w, rows, 4, specials, 2);
+	w.stack[16] = STACK + 8 * 30;
+	w.stack[30] = STACK + 8 * 40;
+	w.stack[31] = 0x10220;
+	for (int by_sp = 0; by_sp < 2; by_sp++) {
+		w.stack[17] = by_sp ? 0x10220 : 0x10320;
+		n = start(&w, 0x10150, STACK + 64, STACK + 8 * 16);
+		CHECK_INT(fusee_step_dwarf(&n.u), FUSEE_NEXT);
+		CHECK(n.u.fp == STACK + 8 * 30 && n.u.sp == STACK + 8 * 18);
+		n.u.offset = n.u.pc;
+		CHECK_INT(fusee_step_dwarf(&n.u), by_sp ? FUSEE_STOP : FUSEE_NEXT);
+		CHECK_INT(n.u.error, by_sp ? DWARF_REASON_REGISTER : 0);
+	}
+}
+
 /* gcc's way out of an aligned frame: pop %r10; pop %rbp; lea -8(%r10),%rsp; ret. One row says over
  * all of it that the CFA is r10 and rbp at *rbp, where behind the pop rbp is the caller's. */
 TEST(drap_epilogue)

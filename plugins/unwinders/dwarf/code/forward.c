@@ -11,7 +11,7 @@
 struct node {
 	uint32_t at; /* in the code */
 	uint8_t len, effect;
-	uint8_t queued, returned, sure;
+	uint8_t queued, returned, sure, by_fp;
 	int32_t value;
 	uint32_t leads;             /* first of the edges to here; 0: none */
 	struct forward_proof proof; /* before the instruction */
@@ -37,7 +37,7 @@ struct forward {
 
 static struct forward_proof none(void)
 {
-	return (struct forward_proof){FORWARD_NONE, 0, 0};
+	return (struct forward_proof){.kind = FORWARD_NONE};
 }
 
 /* The slot of the word at sp + bytes, given where the CFA is; FORWARD_SLOT_LOST: no slot has it. */
@@ -182,7 +182,19 @@ static struct forward_proof join(struct forward_proof a, struct forward_proof b)
 		a.kind = FORWARD_CONTRADICTION;
 	if (a.slot != b.slot)
 		a.slot = FORWARD_SLOT_LOST;
+	a.used |= b.used;
 	return a;
+}
+
+/* What the use of rbp says: below a frame pointer are a function's own words, at it are the
+ * caller's rbp and the return address, which code does not touch. */
+static struct forward_proof by_use(const struct node *n)
+{
+	if (n->by_fp == INSN_AT_FP)
+		return (struct forward_proof){.kind = FORWARD_CONTRADICTION};
+	if (n->by_fp == INSN_BELOW_FP || n->effect == INSN_LEAVE)
+		return (struct forward_proof){FORWARD_BY_FP, .slot = 1, .used = 1, .cfa = 2};
+	return none();
 }
 
 /* ---- the paths ---- */
@@ -211,7 +223,7 @@ static int learn(struct forward *f, uint32_t node, struct forward_proof p)
 	struct node *n = &f->nodes[node];
 	struct forward_proof both = join(n->after, p);
 	int same = both.kind == n->after.kind && both.slot == n->after.slot &&
-		   both.cfa == n->after.cfa;
+		   both.cfa == n->after.cfa && both.used == n->after.used;
 
 	n->after = both;
 	return !same;
@@ -237,8 +249,11 @@ static uint32_t node_at(struct forward *f, size_t at)
 		return UINT32_MAX;
 	if (!grow(f, &f->nodes, f->n, &f->cap, sizeof(*f->nodes)))
 		return UINT32_MAX;
-	f->nodes[f->n] = (struct node){
-		.at = (uint32_t)at, .len = in.len, .effect = in.effect, .value = in.value};
+	f->nodes[f->n] = (struct node){.at = (uint32_t)at,
+				       .len = in.len,
+				       .effect = in.effect,
+				       .value = in.value,
+				       .by_fp = in.by_fp};
 	f->number[at] = ++f->n;
 	enqueue(f, f->n - 1);
 	return f->n - 1;
@@ -288,7 +303,7 @@ static void follow(struct forward *f, uint32_t node)
 	insn_decode(f->code->bytes + n.at, f->code->len - n.at, &in);
 	switch (n.effect) {
 	case INSN_RETURN:
-		learn(f, node, (struct forward_proof){FORWARD_BY_SP, 0, 1});
+		learn(f, node, (struct forward_proof){.kind = FORWARD_BY_SP, .cfa = 1});
 		return;
 	case INSN_ODD_RETURN:
 	case INSN_HALT:
@@ -327,31 +342,45 @@ static int may_return(const struct forward *f, const struct node *behind)
 	       !in.nop || (f->code->vaddr + behind->at + behind->len) % 16;
 }
 
+enum way {
+	WAY_SURE,  /* needs no call to return */
+	WAY_CALLS, /* needs calls to return */
+	WAY_USE,   /* no way out, but uses of rbp */
+};
+
 /* Hands the proof of a node to a node that leads to it. */
-static void hand_on(struct forward *f, const struct node *n, uint32_t to, int sure)
+static void hand_on(struct forward *f, const struct node *n, uint32_t to, enum way way)
 {
 	const struct node *from = &f->nodes[to];
 
-	if (from->sure || (from->effect == INSN_CALL && (sure || !may_return(f, n))))
+	if (from->sure || (from->effect == INSN_CALL && (way == WAY_SURE || !may_return(f, n))))
 		return;
 	if (learn(f, to, n->proof))
 		enqueue(f, to);
 }
 
-/* Hands what is proved from the ways out to the instructions that lead there. Each node's proof
- * changes at most three times. sure: along paths that need no call to return. */
-static void prove(struct forward *f, int sure)
+static void prove_node(struct node *n, enum way way)
+{
+	if (n->sure)
+		return;
+	n->proof = before(n);
+	if (way == WAY_USE)
+		n->proof = join(n->proof, by_use(n));
+}
+
+/* Hands what is proved to the instructions that lead there. Each node's proof changes at most four
+ * times. A node that a way before this one has proved is left alone. */
+static void prove(struct forward *f, enum way way)
 {
 	for (uint32_t i = 0; i < f->n && !f->err; i++)
-		if (f->nodes[i].after.kind)
+		if (f->nodes[i].after.kind || (way == WAY_USE && by_use(&f->nodes[i]).kind))
 			enqueue(f, i);
 	while (f->n_queue && !f->err) {
 		struct node *n = &f->nodes[dequeue(f)];
 
-		if (!n->sure)
-			n->proof = before(n);
+		prove_node(n, way);
 		for (uint32_t e = n->leads; e; e = f->edges[e].next)
-			hand_on(f, n, f->edges[e].from, sure);
+			hand_on(f, n, f->edges[e].from, way);
 	}
 	for (uint32_t i = 0; i < f->n; i++)
 		f->nodes[i].sure = f->nodes[i].proof.kind != FORWARD_NONE;
@@ -387,8 +416,9 @@ int forward_new(struct forward **ret, const struct forward_code *code,
 			follow(f, dequeue(f));
 	}
 	/* A proof that needs a call to return counts where there is no other. */
-	prove(f, 1);
-	prove(f, 0);
+	prove(f, WAY_SURE);
+	prove(f, WAY_CALLS);
+	prove(f, WAY_USE);
 	err = f->err;
 	*ret = f;
 	if (err) {
@@ -430,6 +460,8 @@ static uint32_t special_of(struct table_build *build, const struct forward_proof
 		flags = p->slot ? DWARF_FP_SAVED : 0;
 		fp = p->slot ? -8 * (p->slot + 1) : 0;
 	}
+	if (p->used)
+		flags |= DWARF_SP_MOVED;
 	return table_special(build, DWARF_REG | reg << 8 | flags << 16, 8 * p->cfa, fp, 0);
 }
 
@@ -439,39 +471,65 @@ static uint32_t rule_of(struct table_build *build, struct forward_proof p)
 
 	if (p.kind != FORWARD_BY_SP && p.kind != FORWARD_BY_FP)
 		return DWARF_RULE_NONE;
-	if (p.slot == FORWARD_SLOT_LOST || p.cfa < 1 || cfa > DWARF_FP_MAX_OFFSET)
+	if (p.slot == FORWARD_SLOT_LOST || p.used || p.cfa < 1 || cfa > DWARF_FP_MAX_OFFSET)
 		return special_of(build, &p);
 	return p.kind == FORWARD_BY_FP ? DWARF_RULE_FP(cfa, p.slot) : DWARF_RULE_SP(cfa, p.slot);
 }
 
-/* The last byte of a call whose return address was seen, before a node. */
+/* Was a return address seen here? */
+static int is_returned(const struct forward *f, size_t at)
+{
+	return at < f->code->len && f->number[at] && f->nodes[f->number[at] - 1].returned;
+}
+
+/* The last byte before a return address that was seen: of a call; or of anything, where code pushes
+ * return addresses itself. */
 static uint32_t rule_of_call(const struct forward *f, struct table_build *build, size_t at)
 {
 	const struct node *behind;
 
-	if (at + 1 >= f->code->len || !f->number[at + 1])
+	if (!is_returned(f, at + 1))
 		return DWARF_RULE_NONE;
 	behind = &f->nodes[f->number[at + 1] - 1];
-	if (!behind->returned || !may_return(f, behind))
-		return DWARF_RULE_NONE;
-	return rule_of(build, before_call(behind->proof));
+	return may_return(f, behind) ? rule_of(build, before_call(behind->proof)) : DWARF_RULE_NONE;
+}
+
+/* The last byte of an instruction, which may be its only one. A caller is looked up there. */
+static uint32_t rule_of_last(const struct forward *f, struct table_build *build,
+			     const struct node *n)
+{
+	uint32_t rule = rule_of(build, n->proof), returned;
+	size_t end = n->at + n->len;
+
+	if (n->effect == INSN_CALL || !is_returned(f, end))
+		return rule;
+	returned = rule_of_call(f, build, end - 1);
+	return n->len > 1 || returned == rule ? returned : DWARF_RULE_NONE;
+}
+
+/* The rule of the byte. n: the instruction that it is part of; NULL: it was not followed. */
+static uint32_t rule_at(const struct forward *f, struct table_build *build, const struct node *n,
+			size_t at)
+{
+	if (!n)
+		return rule_of_call(f, build, at);
+	return at + 1 == n->at + n->len ? rule_of_last(f, build, n) : rule_of(build, n->proof);
 }
 
 int forward_rows(const struct forward *f, struct table_build *build, struct rows *rows)
 {
 	uint32_t last = DWARF_RULE_NONE;
-	size_t end = 0; /* of the instruction before */
+	const struct node *n = NULL;
 	int err = 0;
 
 	for (size_t at = 0; !err && at < f->code->len; at++) {
-		const struct node *n = f->number[at] ? &f->nodes[f->number[at] - 1] : NULL;
 		uint32_t rule;
 
-		if (!n && at < end)
-			continue;
-		rule = n ? rule_of(build, n->proof) : rule_of_call(f, build, at);
-		if (n)
-			end = at + n->len;
+		if (f->number[at])
+			n = &f->nodes[f->number[at] - 1];
+		else if (n && at >= n->at + n->len)
+			n = NULL;
+		rule = rule_at(f, build, n, at);
 		if (rule != last)
 			err = rows_add(rows, f->code->vaddr + at, rule);
 		last = rule;

@@ -6,6 +6,9 @@
  * instructions on the way do to sp and rbp says where the return address and the caller's rbp are,
  * at each of them. Paths that end otherwise prove nothing; two proofs that contradict each other
  * leave no row.
+ *
+ * Where no path proves anything, as in interpreters, which jump from one instruction's code to the
+ * next one's, code shows that rbp is its frame pointer: it uses memory below rbp, or leaves.
  */
 #ifndef DWARF_CODE_FORWARD_H
 #define DWARF_CODE_FORWARD_H
@@ -23,7 +26,8 @@ struct forward_proof {
 	uint8_t kind; /* enum forward_kind */
 	/* 0: rbp has the caller's value; k: it was saved k words below the return address */
 	uint8_t slot;
-	int32_t cfa; /* words from sp or rbp to the CFA */
+	uint8_t used; /* 1: by the use of rbp, not by the way out: the caller's sp is not known */
+	int32_t cfa;  /* words from sp or rbp to the CFA */
 };
 
 enum forward_kind { FORWARD_NONE, FORWARD_BY_SP, FORWARD_BY_FP, FORWARD_CONTRADICTION };

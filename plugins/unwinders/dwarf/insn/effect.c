@@ -484,6 +484,16 @@ static void refuse_narrow_branch(struct insn_parts *d)
 	}
 }
 
+static void use_fp(struct insn_parts *d)
+{
+	if (!is_plain(d) || d->segment || d->rm != RBP || d->in->nop)
+		return;
+	if (d->disp < 0)
+		d->in->by_fp = INSN_BELOW_FP;
+	else if (d->disp < 16)
+		d->in->by_fp = INSN_AT_FP;
+}
+
 void insn_effect(struct insn_parts *d)
 {
 	write_operands(d);
@@ -492,5 +502,6 @@ void insn_effect(struct insn_parts *d)
 	else if (d->form == FORM_LEGACY && d->map == MAP_0F)
 		effect_0f(d);
 	write_hidden(d);
+	use_fp(d);
 	refuse_narrow_branch(d);
 }

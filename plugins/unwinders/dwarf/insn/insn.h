@@ -30,6 +30,13 @@ enum insn_effect {
 	INSN_HALT,       /* the next instruction is not reached: ud2, hlt, int3, sysret */
 };
 
+/* Memory that an instruction reads, writes or has the address of by rbp and a displacement. */
+enum insn_by_fp {
+	INSN_NOT_BY_FP,
+	INSN_BELOW_FP, /* as a function's frame */
+	INSN_AT_FP,    /* the first 16 bytes: as an object that rbp points to */
+};
+
 /* What code by hand does with copies of rsp, beside the effect: where it has aligned rsp, such a
  * copy says where the frame is. `reg` is none of rsp and rbp. */
 enum insn_copy {
@@ -55,7 +62,8 @@ struct insn {
 	/* A bit of each register that may be written, rsp and rbp aside; of a call those that
 	 * the ABI lets the callee change. */
 	uint16_t written;
-	uint8_t nop; /* 1: may be padding: nop, nopw n(%rax,%rax) */
+	uint8_t by_fp; /* enum insn_by_fp */
+	uint8_t nop;   /* 1: may be padding: nop, nopw n(%rax,%rax) */
 	int32_t value;
 	int64_t target; /* relative to the instruction's start; has_target */
 	uint8_t has_target;
