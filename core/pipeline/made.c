@@ -15,9 +15,21 @@ static bool is_stepped(struct pipeline *p, struct process *over, const struct pr
 	return c && c->flags & FUSEE_CLAIM_STEP;
 }
 
-static bool may_have_table(struct pipeline *p, uint64_t over, uint64_t addr, uint64_t time)
+static enum made_verdict verdict(const struct pipeline *p, uint64_t over, uint64_t time, uint32_t i,
+				 bool late)
 {
-	enum made_verdict v = made_code_verdict(p->made, over, addr, time, false);
+	const struct walk *w = &p->walk;
+	const struct made_frame f = {.process = over,
+				     .addr = w->frames[i].addr,
+				     .time = time,
+				     .guessed = i + 1 < w->n && w->frames[i + 1].guessed};
+
+	return made_code_verdict(p->made, &f, late);
+}
+
+static bool may_have_table(const struct pipeline *p, uint64_t over, uint64_t time, uint32_t i)
+{
+	enum made_verdict v = verdict(p, over, time, i, false);
 
 	return v != MADE_NONE && v != MADE_OTHER;
 }
@@ -37,7 +49,7 @@ static bool note_frames(struct pipeline *p, struct process *over, uint64_t time)
 		m = f->kind == FRAME_ANONYMOUS ? process_mapping_at(over, f->addr, time) : NULL;
 		if (m && !m->file && !m->until && !is_stepped(p, over, m, f->addr, time)) {
 			made_code_note(p->made, over, m, f->addr, first, time);
-			f->extra[0] = may_have_table(p, over->id, f->addr, time);
+			f->extra[0] = may_have_table(p, over->id, time, i);
 			waits |= f->extra[0];
 		}
 		first = false;
@@ -45,15 +57,15 @@ static bool note_frames(struct pipeline *p, struct process *over, uint64_t time)
 	return waits;
 }
 
-/* Removes the frames from n on. */
-static void truncate_at(struct walk *w, uint32_t n)
+/* Removes the frames from n on, for that reason. */
+static void truncate_at(struct walk *w, uint32_t n, enum loss_reason why)
 {
 	for (uint32_t i = n; i < w->n; i++) {
 		w->guessed -= w->frames[i].guessed;
 		w->frames[i].extra[0] = 0;
 	}
 	w->n = n;
-	w->reason = loss_text(LOSS_MADE_CHANGED);
+	w->reason = loss_text(why);
 }
 
 /* Marks the caller at i as guessed. */
@@ -73,7 +85,8 @@ static void guess_behind_omitted(struct walk *w)
 			guess(w, i + 1);
 }
 
-/* Truncates the stack at the first frame whose code has changed. false: not known yet. */
+/* Truncates the stack at the first frame whose code has changed, or that was stepped otherwise than
+ * by the table that came later. false: not known yet. */
 static bool settle(struct pipeline *p, uint64_t over, uint64_t time, bool late)
 {
 	struct walk *w = &p->walk;
@@ -82,12 +95,15 @@ static bool settle(struct pipeline *p, uint64_t over, uint64_t time, bool late)
 		if (w->frames[i].kind != FRAME_ANONYMOUS || !w->frames[i].extra[0])
 			continue;
 		w->frames[i].extra[0] = 0;
-		switch (made_code_verdict(p->made, over, w->frames[i].addr, time, late)) {
+		switch (verdict(p, over, time, i, late)) {
 		case MADE_LATER:
 			return false;
 		case MADE_NONE:
 		case MADE_CHANGED: /* its caller is unknown */
-			truncate_at(w, i + 1);
+			truncate_at(w, i + 1, LOSS_MADE_CHANGED);
+			return true;
+		case MADE_REFUTED:
+			truncate_at(w, i + 1, LOSS_NO_TABLE_YET);
 			return true;
 		case MADE_UNSURE:
 			guess(w, i + 1);

@@ -17,6 +17,9 @@
 #include "opener/opener.h"
 
 #define STACK_WORDS 8192u /* of the made-up stack */
+#define STACK 0x10000000ull
+#define FRAME_WORD (STACK_WORDS / 2)
+#define FRAME (STACK + 8 * FRAME_WORD)
 #define MAX_REGIONS 64u
 #define MAX_OF_PROCESS 8u
 #define MAX_OF_USER 24u       /* root has no such limit */
@@ -42,7 +45,8 @@ struct region {
 	uint64_t id;             /* of the process */
 	uint32_t uid;
 	uint64_t lo, hi, bias;
-	struct hashmap starts;   /* address << 1 | it is a return address */
+	struct hashmap starts;   /* by start_key(): number of the first reading that has it */
+	uint64_t readings, done; /* that were begun; and of these the last whose end came */
 	struct buf image;        /* the newest */
 	struct reading at[KEPT]; /* the newest first */
 	uint64_t table;          /* number of the newest table */
@@ -193,10 +197,16 @@ static struct region *add(struct made_code *m, struct process *p, const struct p
 	return r;
 }
 
+/* Address << 1 | it is a return address. */
+static uint64_t start_key(uint64_t addr, bool exact)
+{
+	return (exact ? addr : addr + 1) << 1 | !exact;
+}
+
 void made_code_note(struct made_code *m, struct process *p, const struct process_mapping *map,
 		    uint64_t addr, bool exact, uint64_t time)
 {
-	uint64_t key = (exact ? addr : addr + 1) << 1 | !exact;
+	uint64_t key = start_key(addr, exact);
 	struct region *r = find(m, p->id, addr);
 
 	if (!r || r->lo != map->lo)
@@ -210,7 +220,7 @@ void made_code_note(struct made_code *m, struct process *p, const struct process
 	if (r->starts.n == MADE_MAX_STARTS || hashmap_get(&r->starts, key))
 		return;
 	r->fresh = true;
-	hashmap_put(&r->starts, key, r);
+	hashmap_put(&r->starts, key, (void *)(uintptr_t)(r->readings + 1));
 }
 
 const struct inspection_slab *made_code_table(const struct made_code *m, uint64_t process,
@@ -234,6 +244,7 @@ static void keep(struct region *r, struct inspection *tables, uint64_t began)
 	inspection_unref(r->at[KEPT - 1].tables);
 	memmove(&r->at[1], &r->at[0], (KEPT - 1) * sizeof(r->at[0]));
 	r->at[0] = (struct reading){tables, began};
+	r->done = r->readings;
 	r->all->counts.readings++;
 	r->all->was_read = true;
 }
@@ -306,6 +317,7 @@ static int read_region(struct region *r)
 	int err = -ENOMEM;
 
 	r->fresh = false;
+	r->readings++;
 	v.starts = calloc(r->starts.n + 1, sizeof(*v.starts));
 	if (v.starts) {
 		hashmap_each(&r->starts, note_start, &v);
@@ -336,6 +348,7 @@ static int read_region(struct region *r)
 static void fail(struct region *r, uint64_t now)
 {
 	buf_reset(&r->image); /* so that a table is made again */
+	r->readings++;
 	keep(r, NULL, now);
 	r->table = ++r->all->tables;
 	r->failures++;
@@ -389,16 +402,15 @@ struct stepped {
 static struct stepped step_by(const struct made_code *m, const struct fusee_unwinder_ops *ops,
 			      const struct inspection_slab *slab, uint64_t offset)
 {
-	uint64_t lo = 0x10000000;
 	struct fusee_native n = {
 		.u = {.machine = 62, .flags = FUSEE_PC_EXACT, .pc = offset, .offset = offset},
 		.stack = (const unsigned char *)m->stack,
-		.stack_lo = lo,
-		.stack_hi = lo + STACK_WORDS * 8,
+		.stack_lo = STACK,
+		.stack_hi = STACK + STACK_WORDS * 8,
 	};
 
-	n.u.sp = lo;
-	n.u.fp = lo + STACK_WORDS * 4;
+	n.u.sp = STACK;
+	n.u.fp = FRAME;
 	n.u.slab_words = slab->n;
 	n.slab = slab->words;
 	return (struct stepped){.next = ops->native_step(&n.u),
@@ -429,10 +441,20 @@ static bool is_same(const struct stepped *a, const struct stepped *b)
 	       a->fp == b->fp && a->flags == b->flags;
 }
 
+/* May rbp lead to the same caller? It points to the caller's rbp, right below the return address;
+ * code that has saved that elsewhere, or not yet, hands its caller's frame pointer on. */
+static bool may_be_by_fp(const struct made_code *m, const struct stepped *s)
+{
+	uint64_t word = (s->sp - STACK) / 8 - 2;
+
+	return s->next == FUSEE_NEXT && !(s->flags & FUSEE_FP_LOST) && word < STACK_WORDS &&
+	       s->fp == m->stack[word];
+}
+
 /* By the tables of up to three readings, the newest first: the first after the sample, that before
  * it, and the reading before, which may still have been in use. */
 static enum made_verdict compare(const struct made_code *m, const struct reading *at, uint32_t n,
-				 uint64_t offset)
+				 uint64_t offset, bool guessed)
 {
 	struct stepped after = step_in(m, at, offset);
 	bool stepped = false; /* by a table that was there already */
@@ -446,30 +468,52 @@ static enum made_verdict compare(const struct made_code *m, const struct reading
 			return MADE_CHANGED;
 		stepped = true;
 	}
-	return stepped ? MADE_SAME : after.next == FUSEE_PASS ? MADE_OTHER : MADE_UNSURE;
+	if (after.next == FUSEE_PASS)
+		return MADE_OTHER;
+	if (guessed)
+		return may_be_by_fp(m, &after) ? MADE_UNSURE : MADE_REFUTED;
+	return stepped ? MADE_SAME : MADE_UNSURE;
 }
 
-enum made_verdict made_code_verdict(const struct made_code *m, uint64_t process, uint64_t addr,
-				    uint64_t time, bool late)
+/* Is this place so new that no reading had it as a start? */
+static bool is_ahead(const struct region *r, uint64_t addr)
 {
-	const struct region *r = find(m, process, addr);
+	return (uintptr_t)hashmap_get(&r->starts, start_key(addr, false)) > r->done ||
+	       (uintptr_t)hashmap_get(&r->starts, start_key(addr, true)) > r->done;
+}
+
+/* Of a guess whose place had no row: there may be one now. */
+static enum made_verdict look_again(const struct made_code *m, const struct region *r,
+				    const struct made_frame *f)
+{
+	return is_ahead(r, f->addr) ? MADE_LATER : compare(m, r->at, 1, f->addr - r->bias, true);
+}
+
+enum made_verdict made_code_verdict(const struct made_code *m, const struct made_frame *f,
+				    bool late)
+{
+	const struct region *r = find(m, f->process, f->addr);
+	bool is_last = r && (r->ended || late);
+	enum made_verdict v;
 	uint32_t i = 0, n;
 
-	if (!r || (!r->table && !r->began))
+	if (!r)
 		return MADE_NONE;
-	if (r->at[0].began <= time && (r->ended || late)) {
-		enum made_verdict v = compare(m, r->at, 2, addr - r->bias);
-
+	if (!r->table) /* it was not read yet */
+		return is_last ? MADE_OTHER : MADE_LATER;
+	if (r->at[0].began <= f->time && is_last) {
+		v = compare(m, r->at, 2, f->addr - r->bias, f->guessed);
 		return v == MADE_SAME ? MADE_UNSURE : v;
 	}
-	if (r->at[0].began <= time)
+	if (r->at[0].began <= f->time)
 		return MADE_LATER;
-	while (i + 1 < KEPT && r->at[i + 1].began > time)
+	while (i + 1 < KEPT && r->at[i + 1].began > f->time)
 		i++;
 	n = KEPT - i < 3 ? KEPT - i : 3;
 	if (n < 3 && r->at[KEPT - 1].began) /* it is too long ago */
 		return MADE_CHANGED;
-	return compare(m, &r->at[i], n, addr - r->bias);
+	v = compare(m, &r->at[i], n, f->addr - r->bias, f->guessed);
+	return v == MADE_OTHER && f->guessed && !is_last ? look_again(m, r, f) : v;
 }
 
 bool made_code_follows(const struct made_code *m, uint64_t process)

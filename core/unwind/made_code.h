@@ -50,11 +50,17 @@ enum made_verdict {
 	MADE_LATER,  /* not known yet */
 	MADE_UNSURE, /* it was not read again, or another unwinder has stepped it */
 	MADE_CHANGED,
+	MADE_REFUTED, /* the table came too late for this step, and contradicts it */
 };
 
-/* Of a frame of a sample of that time. late: it waits no longer. */
-enum made_verdict made_code_verdict(const struct made_code *, uint64_t process, uint64_t addr,
-				    uint64_t time, bool late);
+/* A frame of a sample. */
+struct made_frame {
+	uint64_t process, addr, time;
+	bool guessed; /* no table has stepped it: rbp is taken for its frame pointer */
+};
+
+/* late: it waits no longer. */
+enum made_verdict made_code_verdict(const struct made_code *, const struct made_frame *, bool late);
 /* Is code of this process followed? */
 bool made_code_follows(const struct made_code *, uint64_t process);
 /* Was code read since the last call? */

@@ -4,20 +4,21 @@
  * rbp points to the saved rbp of the caller, and the return address is above it.
  *
  * The interrupted function may have no frame: before its prologue, in its epilogue, or ever. The
- * instructions around pc show the first two cases. In all other cases the caller that rbp leads to
- * is marked as a guess, since the true caller may be missing. (A call instruction before the return
- * address would be no proof: HotSpot's interpreter pushes addresses that are not of calls.)
+ * instructions around pc show the first two cases. In all other cases, and in all callers, what rbp
+ * leads to is marked as a guess: a function that does not set rbp hands its caller's on, and then
+ * that caller is missing. (A call instruction before the return address would be no proof:
+ * HotSpot's interpreter pushes addresses that are not of calls.)
  */
 #include <fusee/unwinder.bpf.h>
 
 #include "reasons.h"
 
 #define FARTHEST (1ull << 20) /* a frame of more than 1 MiB is no frame */
-#define BEFORE 4
-#define CODE 12
+#define BEFORE 5
+#define CODE 13
 
 enum place {
-	UNKNOWN,     /* rbp is assumed to be this frame's */
+	UNKNOWN,     /* rbp is assumed to be this frame's: a guess */
 	MAYBE_ENTRY, /* looks like a function's first instruction */
 	NO_FRAME,    /* return address at sp */
 	PUSHED,      /* caller's rbp at sp, return address above */
@@ -36,6 +37,12 @@ FUSEE_FN int is_ret(const __u8 *p)
 	return p[0] == 0xc3 || p[0] == 0xc2 || ((p[0] == 0xf3 || p[0] == 0xf2) && p[1] == 0xc3);
 }
 
+/* Does push %rbp end behind p[1]? A REX prefix before it makes it push %r13. */
+FUSEE_FN int is_push(const __u8 *p)
+{
+	return p[1] == 0x55 && (p[0] & 0xf0) != 0x40;
+}
+
 /* Where in its function the interrupted pc is, by the instructions around it. */
 FUSEE_FN enum place look_at_code(struct fusee_unwind *u)
 {
@@ -51,13 +58,12 @@ FUSEE_FN enum place look_at_code(struct fusee_unwind *u)
 		return NO_FRAME;
 	if (at[0] == 0x5d && is_ret(at + 1)) /* pop %rbp; ret */
 		return PUSHED;
-	if (at[0] == 0xc9 ||
-	    (code[0] == 0x55 && is_mov(code + 1))) /* leave, or a frame just made */
+	if (at[0] == 0xc9 || (is_push(code) && is_mov(code + 2))) /* leave, or a frame just made */
 		return IN_FRAME;
 	/* Behind a system call the next instruction may be another function's. */
 	if (!(u->flags & FUSEE_PC_EXACT))
 		return UNKNOWN;
-	if (code[3] == 0x55 && is_mov(at))
+	if (is_push(code + 3) && is_mov(at))
 		return PUSHED;
 	if (at[0] == 0x55) /* push %rbp */
 		return is_mov(at + 1) ? NO_FRAME : MAYBE_ENTRY;
@@ -82,7 +88,7 @@ FUSEE_FN int set_caller(struct fusee_unwind *u, __u64 sp, __u64 pc, __u64 fp, in
 
 static int framepointer_step(struct fusee_unwind *u)
 {
-	enum place place = IN_FRAME;
+	enum place place = UNKNOWN;
 	__u64 frame[2]; /* caller's rbp, return address */
 
 	u->error = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * made steady|swapped|torn|deep SECONDS: code made at run time whose chain of callers is known, in
- * memory without a file. It has no frame pointer: rbp is a number there.
+ * made HOW SECONDS: code made at run time whose chain of callers is known, in memory without a
+ *file. It has no frame pointer: rbp is a number there, or where nothing else is said its caller's.
  *
  *	main > calls > [outer] > [inner]    the inner function burns
  *	main > calls > [outer] > burn       a function of this file does
@@ -10,6 +10,15 @@
  *and what lies on its frame is such that the other size's rule leads to complete stacks with too
  *many `calls`. torn: it ends in a jump through a register, which proves nothing. deep: `calls`,
  *outer and `deeper` call each other 4,000 times.
+ *
+ *	main > keeps > [outer] > burn       keeps has a frame pointer, outer leaves rbp alone
+ *
+ * bare: no way out proves where its frame is, so rbp leads past `keeps`. fresh: each call is of an
+ *outer at another place. used: outer has a frame pointer, too, and no way out proves it.
+ *
+ *	main > calls > [outer] > burn
+ *
+ * pushed: outer has pushed the return address, which is behind another path's return.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -25,9 +34,9 @@ static volatile long sink;
 
 /* A frame of 16 bytes: code made at run time returns to its `add`. */
 void calls(function *f, void *arg, long n);
-extern char behind_call[];
+extern char behind_call[], behind_calls[];
 __asm__(".text\n"
-	".globl calls, behind_call\n"
+	".globl calls, behind_call, behind_calls\n"
 	".type calls, @function\n"
 	"calls:\n"
 	".cfi_startproc\n"
@@ -41,8 +50,30 @@ __asm__(".text\n"
 	"	add $8, %rsp\n"
 	".cfi_adjust_cfa_offset -8\n"
 	"	ret\n"
+	"behind_calls:\n"
 	".cfi_endproc\n"
 	".size calls, .-calls\n");
+
+/* The same with a frame pointer. */
+void keeps(function *f, void *arg, long n);
+__asm__(".globl keeps\n"
+	".type keeps, @function\n"
+	"keeps:\n"
+	".cfi_startproc\n"
+	"	push %rbp\n"
+	".cfi_def_cfa_offset 16\n"
+	".cfi_offset 6, -16\n"
+	"	mov %rsp, %rbp\n"
+	".cfi_def_cfa_register 6\n"
+	"	mov %rdi, %rax\n"
+	"	mov %rsi, %rdi\n"
+	"	mov %rdx, %rsi\n"
+	"	call *%rax\n"
+	"	pop %rbp\n"
+	".cfi_def_cfa 7, 8\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size keeps, .-keeps\n");
 
 __attribute__((noinline)) void burn(void *arg, long n)
 {
@@ -109,6 +140,71 @@ static void write_outer(uint8_t *at, int room, void *word, int torn)
 		PUT("\x5d\xc3"); /* pop %rbp; ret */
 }
 
+/* Calls rdi, and leaves rbp alone. */
+static void write_bare(uint8_t *at, int torn)
+{
+	PUT("\x48\x83\xec\x08\xff\xd7\x48\x83\xc4\x08"); /* sub $8,%rsp; call *%rdi; add $8,%rsp */
+	if (torn)
+		PUT("\x59\xff\xe1"); /* pop %rcx; jmp *%rcx */
+	else
+		PUT("\xc3");
+}
+
+/* Calls rdi, with a frame that only the use of rbp shows. */
+static void write_used(uint8_t *at)
+{
+	PUT("\x55\x48\x89\xe5\x48\x83\xec\x20"); /* push %rbp; mov %rsp,%rbp; sub $32,%rsp */
+	PUT("\x48\x89\x7d\xf8\xff\xd7\x48\x8b\x45\xf8"); /* rdi at -8(%rbp); call *%rdi; .. */
+	PUT("\x48\x89\xec\x5d\x59\xff\xe1"); /* mov %rbp,%rsp; pop %rbp, %rcx; jmp *%rcx */
+}
+
+static uint8_t *put_address(uint8_t *at, const void *address)
+{
+	PUT("\x48\xb8"); /* mov $address,%rax */
+	return put(at, (const char *)&address, sizeof(address));
+}
+
+/* Goes to rdi, with a return address that no call has pushed. By the row of the return before it,
+ * there would be more `calls`. */
+static void write_pushed(uint8_t *at)
+{
+	PUT("\x48\x89\xf1\x48\xff\xc9\x75\xfb");     /* mov %rsi,%rcx; 1: dec %rcx; jne 1b */
+	PUT("\x48\x85\xff\x74\x3a\x48\x83\xec\x28"); /* test %rdi,%rdi; je 2f; sub $40,%rsp */
+	at = put_address(at, behind_calls);
+	PUT("\x48\x89\x04\x24"); /* mov %rax,(%rsp) */
+	at = put_address(at, behind_call);
+	PUT("\x48\x89\x44\x24\x08\x48\x89\x44\x24\x10"); /* mov %rax,8(%rsp); .. 16(%rsp) */
+	PUT("\x48\x89\x44\x24\x18\x48\x89\x44\x24\x20"); /* .. 24(%rsp); .. 32(%rsp) */
+	PUT("\x48\x8d\x0d\x05\x00\x00\x00\x51\xff\xe7"); /* lea 3f(%rip),%rcx; push; jmp *%rdi */
+	PUT("\xf3\xc3\x48\x83\xc4\x28\xc3");             /* 2: repz ret; 3: add $40,%rsp; ret */
+}
+
+#define PLACES 3000 /* of fresh code, 64 bytes each */
+
+/* One call, with a caller that has a frame pointer or that calls a pushed return address. false:
+ * HOW is another. */
+static int call_one(const char *how)
+{
+	static long round;
+	uint8_t *at = code + 4096;
+
+	if (!strcmp(how, "pushed")) {
+		write_pushed(at);
+		calls((function *)(void *)at, (void *)burn, 100000);
+		return 1;
+	}
+	if (!strcmp(how, "fresh"))
+		at += 64 * (round++ % PLACES);
+	if (!strcmp(how, "used"))
+		write_used(at);
+	else if (!strcmp(how, "bare") || !strcmp(how, "fresh"))
+		write_bare(at, !strcmp(how, "bare"));
+	else
+		return 0;
+	keeps((function *)(void *)at, (void *)burn, 100000);
+	return 1;
+}
+
 static double now(void)
 {
 	struct timespec t;
@@ -124,13 +220,15 @@ int main(int argc, char **argv)
 	double end = now() + (argc > 2 ? atof(argv[2]) : 5), next = now() + 1.5;
 	int room = 16;
 
-	code = mmap(NULL, 65536, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+	code = mmap(NULL, 1 << 18, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
 		    -1, 0);
 	if (code == MAP_FAILED)
 		return 1;
 	write_outer(code + 4096, room, behind_call, torn);
 	write_inner(code + 16384);
 	while (now() < end) {
+		if (argc > 1 && call_one(argv[1]))
+			continue;
 		if (swapped && now() > next) {
 			room = room == 16 ? 160 : 16;
 			write_outer(code + 4096, room, behind_call, 0);
