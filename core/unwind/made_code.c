@@ -442,7 +442,7 @@ static bool is_same(const struct stepped *a, const struct stepped *b)
 }
 
 /* May rbp lead to the same caller? It points to the caller's rbp, right below the return address;
- * code that has saved that elsewhere, or not yet, hands its caller's frame pointer on. */
+ * code that has saved that in another place, or not yet, hands its caller's frame pointer on. */
 static bool may_be_by_fp(const struct made_code *m, const struct stepped *s)
 {
 	uint64_t word = (s->sp - STACK) / 8 - 2;

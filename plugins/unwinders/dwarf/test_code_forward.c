@@ -244,7 +244,7 @@ TEST(used_for_arguments)
 }
 
 /* leave; pop %rcx; jmp *%rcx */
-TEST(left)
+TEST(leave_and_jump)
 {
 	FOLLOW(0xc9, 0x59, 0xff, 0xe1);
 	PROOFS({0, -201}, {1, 0});
@@ -292,7 +292,7 @@ TEST(pushed_return_address)
 	CHECK_INT(rule_at(3, 1), DWARF_RULE_SP(6, 0));
 }
 
-/* .. of one byte: which of the two is asked for is not known. */
+/* .. of one byte: which of the two is meant is not known. */
 TEST(pushed_behind_one_byte)
 {
 	static const uint8_t bytes[] = {0x90, 0xc3, 0x48, 0x83, 0xc4, 0x28, 0xc3};

@@ -369,7 +369,7 @@ static void prove_node(struct node *n, enum way way)
 }
 
 /* Hands what is proved to the instructions that lead there. Each node's proof changes at most four
- * times. A node that a way before this one has proved is left alone. */
+ * times. A node that an earlier way has proved keeps its proof. */
 static void prove(struct forward *f, enum way way)
 {
 	for (uint32_t i = 0; i < f->n && !f->err; i++)

@@ -7,8 +7,8 @@
  * at each of them. Paths that end otherwise prove nothing; two proofs that contradict each other
  * leave no row.
  *
- * Where no path proves anything, as in interpreters, which jump from one instruction's code to the
- * next one's, code shows that rbp is its frame pointer: it uses memory below rbp, or leaves.
+ * Where no path proves anything, as in interpreters, which jump from the code of an instruction to
+ * that of the next, code shows that rbp is its frame pointer: it uses memory below rbp, or leaves.
  */
 #ifndef DWARF_CODE_FORWARD_H
 #define DWARF_CODE_FORWARD_H
