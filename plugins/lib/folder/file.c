@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unfinished files. Who writes one holds its lock (flock), which the end of the process releases:
- * so every process can tell the remains of a crash from what is being written.
+ * Unfinished files. The process that writes a file holds its lock (flock), which its end releases.
+ * So every process can tell the remains of a crash from files that are being written.
  */
 #include <fusee/folder.h>
 
@@ -12,8 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATIENCE \
-	(5 * FUSEE_SECOND) /* to create a file: a slow disk may take long to remove another */
+#define PATIENCE (5 * FUSEE_SECOND) /* a slow disk may take long to remove another file */
 #define ATTEMPT_US 1000
 #define WRITE_MAX ((uint64_t)1 << 30) /* bytes of one write() */
 
@@ -25,14 +24,14 @@ int fusee_folder_remove_unlocked(int at, const char *part)
 
 	if (fd < 0)
 		return 0;
-	/* without a link it is removed already, and the name may be a new file's */
+	/* a file without a link is removed already, and its name may belong to a new file */
 	if (!flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_nlink)
 		removed = !unlinkat(at, part, 0);
 	close(fd);
 	return removed;
 }
 
-/* Makes way for a file of ours. False: another process of ours writes it. */
+/* Removes an unfinished file of this name. False: another process of fusee writes it. */
 static bool clear_name(int at, const char *part)
 {
 	struct stat st;
@@ -44,8 +43,8 @@ static bool clear_name(int at, const char *part)
 	return fusee_folder_remove_unlocked(at, part);
 }
 
-/* -EAGAIN: another process writes a file of this name, or has seen ours before it was locked, and
- * has removed it or is about to. */
+/* -EAGAIN: another process writes a file of this name, or found this file before it was locked, and
+ * removes it. */
 static int create_locked(int at, const char *part)
 {
 	const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -62,7 +61,7 @@ static int create_locked(int at, const char *part)
 	r = flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &st) ? -errno : 0;
 	if (!r && st.st_nlink)
 		return fd;
-	if (r && r != -EWOULDBLOCK) /* others cannot lock it, either */
+	if (r && r != -EWOULDBLOCK) /* other processes cannot lock it either */
 		unlinkat(at, part, 0);
 	close(fd);
 	return r ? r : -EAGAIN;

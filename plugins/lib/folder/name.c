@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of files: TIME-..-ID, by which their window's beginning is known. */
+/* Names of files, TIME-..-ID, which contain the start of their window. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>

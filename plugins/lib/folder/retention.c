@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * There is no index, since other processes may write into the same folder. A scan keeps a bounded
- * number of the oldest files, and makes more room than is needed, so that not every window needs a
- * scan.
+ * There is no index, because other processes may write into the same folder. A scan keeps a bounded
+ * number of the oldest files in memory, and removes more than needed, so that not every window
+ * needs a scan.
  */
 #include <fusee/folder.h>
 
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OLDEST 4096 /* files that a scan keeps */
+#define OLDEST 4096 /* files that a scan keeps in memory */
 
 struct entry {
 	uint64_t ns, bytes;
@@ -25,7 +25,7 @@ struct fusee_folder_scan {
 	struct entry *entries; /* 2 * OLDEST */
 	uint32_t n;
 	uint64_t bytes;             /* of all files, also of those without an entry */
-	uint64_t oldest;            /* window of the oldest file that stays; 0: not known */
+	uint64_t oldest;            /* window of the oldest remaining file; 0: unknown */
 	uint64_t too_old, too_many; /* files removed, by limit */
 	bool more;                  /* there are files without an entry */
 };
@@ -116,7 +116,8 @@ static uint64_t allowed_bytes(const struct fusee_folder *f, uint64_t bytes, uint
 	return spare < f->max_size - need ? f->max_size - need - spare : 0;
 }
 
-/* When a file becomes too old, and not for each file; within an hour, as others write, too. */
+/* The time at which a file becomes too old, rounded up so that not each file needs a scan; at most
+ * an hour ahead, as other processes write too. */
 static uint64_t next_scan(const struct fusee_folder *f, uint64_t oldest)
 {
 	uint64_t hour = FUSEE_HOUR, slack = f->keep / 64 < hour ? f->keep / 64 : hour,

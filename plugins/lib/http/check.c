@@ -108,8 +108,8 @@ static int check_file(struct fusee_http *h, const char *option, const char *path
 	return 0;
 }
 
-/* libcurl reads these at each connection. The host watches what it has read: a file that changes
- * ends the wait of a sink that is denied. */
+/* libcurl reads these files at each connection. The host watches files that it has read: a change
+ * ends the wait of a denied sink. */
 static int check_watched(struct fusee_http *h, const char *option, const char *path)
 {
 	int r = check_file(h, option, path);

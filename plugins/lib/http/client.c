@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client of one server, and its requests with what they are redirected to. */
+/* A client of one server: sends requests and follows redirects. */
 #include <stdlib.h>
 
 #include "internal.h"
@@ -79,7 +79,7 @@ static bool is_redirect(long status)
 	return status == 301 || status == 302 || status == 307 || status == 308;
 }
 
-/* May the request be sent again, to h->redirect? 0, or -errno after host->fail(). */
+/* Checks whether the request may be sent again to h->redirect. 0, or -errno after host->fail(). */
 static int check_redirect(struct fusee_http *h, const char *url, long status, int hops)
 {
 	if (!h->redirect)
@@ -94,8 +94,8 @@ static int check_redirect(struct fusee_http *h, const char *url, long status, in
 	return 0;
 }
 
-/* Is an answer that redirects the answer? A body that was read while it was sent is not there any
- * more. */
+/* Whether a redirect is not followed: a body that was read while it was sent cannot be sent
+ * again. */
 static bool is_last(const struct fusee_http_request *q)
 {
 	return q->flags & FUSEE_HTTP_NO_REDIRECT || q->source || q->url;

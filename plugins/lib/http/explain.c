@@ -27,7 +27,7 @@ bool fusee_http_is_header(struct fusee_str line, const char *name, struct fusee_
 	return true;
 }
 
-/* What did not happen in time. */
+/* The step that did not end in time. */
 static const char *late(CURL *c)
 {
 	curl_off_t sending = 0;
@@ -36,8 +36,8 @@ static const char *late(CURL *c)
 	return sending ? "no answer in time" : "no connection in time";
 }
 
-/* Why there is no TLS. The numbers are X509_V_ERR_.. of OpenSSL; whatever has no text here is said
- * in libcurl's words. */
+/* Why there is no TLS. The numbers are X509_V_ERR_.. of OpenSSL; other errors get libcurl's
+ * text. */
 static const char *no_tls(CURL *c, CURLcode code, const char *error)
 {
 	long number = 0;
@@ -48,9 +48,9 @@ static const char *no_tls(CURL *c, CURLcode code, const char *error)
 		return "its certificate is not valid yet, by the clock of this machine";
 	case 10:
 		return "its certificate has expired";
-	case 18: /* signed by itself */
+	case 18: /* self-signed */
 	case 19:
-	case 20: /* by an authority that is not known */
+	case 20: /* by an unknown authority */
 	case 21:
 		return "no trusted authority vouches for its certificate";
 	default:
@@ -58,9 +58,9 @@ static const char *no_tls(CURL *c, CURLcode code, const char *error)
 	}
 	if (!error || !*error)
 		return curl_easy_strerror(code);
-	if (strstr(error, "wrong version number")) /* a text was its answer */
+	if (strstr(error, "wrong version number")) /* the server answered with text */
 		return "it does not speak TLS";
-	/* ended, or reset: libcurl has other words for each call that meets it */
+	/* ended or reset: libcurl's text depends on the call that noticed it */
 	if (strstr(error, "SSL_ERROR_SYSCALL") || strstr(error, "Recv failure") ||
 	    strstr(error, "Send failure"))
 		return "the connection ended before TLS began";
@@ -102,7 +102,7 @@ static const char *reason(CURL *c, CURLcode code, const char *error)
 	}
 }
 
-/* libcurl's own texts have times in milliseconds, which differ each time. */
+/* Avoids libcurl's own texts where they contain times in milliseconds, which differ each time. */
 void fusee_http_explain(CURL *c, CURLcode code, const char *error, char why[FUSEE_HTTP_WHY])
 {
 	const char *text;

@@ -88,7 +88,7 @@ int http_headers(struct fusee_http *h, const struct fusee_http_request *q, struc
 	struct curl_slist *list = curl_slist_append(NULL, "Expect:");
 	int r = list ? 0 : -ENOMEM;
 
-	if (!r && q->url && !q->content_type) /* else libcurl names that of a form */
+	if (!r && q->url && !q->content_type) /* otherwise libcurl sets that of a form */
 		r = append(&list, "Content-Type:");
 	if (!r && q->content_type)
 		r = add(&list, "Content-Type", q->content_type, strlen(q->content_type));

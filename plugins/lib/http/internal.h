@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the sources of this library share. */
+/* Shared by the sources of this library. */
 #ifndef HTTP_INTERNAL_H
 #define HTTP_INTERNAL_H
 
@@ -13,10 +13,10 @@
 #define HTTP_TENANT "X-Scope-OrgID"
 #define HTTP_ID 16u /* bytes of a profile's id */
 
-/* What was received of one answer. */
+/* The received parts of one answer. */
 struct http_receiver {
 	char *head, *body; /* owned; buffers of HTTP_HEAD + 1 and FUSEE_HTTP_BODY + 1 bytes */
-	char *into;        /* the request's, for the body of a 2xx; NULL: `body` is for it, too */
+	char *into;        /* the request's buffer for the body of a 2xx; NULL: uses `body` too */
 	uint64_t room;
 	CURL *easy;
 	size_t head_n, body_n;
@@ -24,7 +24,7 @@ struct http_receiver {
 	bool head_ended;
 };
 
-/* A part that need not be sent again: it is done, or its halves are sent in its place. */
+/* A part that need not be sent again: it was delivered, or its halves replace it. */
 struct http_part {
 	uint8_t id[HTTP_ID];
 	bool halved;
@@ -41,10 +41,10 @@ struct fusee_http {
 	atomic_bool cancelled; /* set by any thread */
 	struct http_receiver receiver;
 	char error[CURL_ERROR_SIZE], why[FUSEE_HTTP_WHY];
-	bool denied;    /* the last request was */
-	char *redirect; /* owned; where the last answer leads, an absolute URL; NULL: nowhere */
+	bool denied;    /* the last request was denied */
+	char *redirect; /* owned; the absolute URL of the last answer's redirect; or NULL */
 
-	/* parts of the profile `of` */
+	/* the profile's id, and its parts */
 	uint8_t of[HTTP_ID];
 	struct http_part *parts; /* owned */
 	uint32_t nparts;
@@ -54,12 +54,12 @@ struct fusee_http {
 /* ---- url.c ---- */
 
 bool http_has(CURLU *, CURLUPart);
-bool http_part_is(CURLU *, CURLUPart, const char *text); /* in any case of letters */
-/* May a request with secrets for `from` be sent to `to`? True for the same scheme, server and port,
- * and from http on port 80 to https on port 443 of the same server. */
+bool http_part_is(CURLU *, CURLUPart, const char *text); /* ignores case */
+/* Whether a request with secrets for `from` may be sent to `to`. True for the same scheme, server
+ * and port, and from http on port 80 to https on port 443 of the same server. */
 bool http_same_place(const char *from, const char *to);
-/* The url with more behind its path and in its query; NULL is nothing. *ret is the caller's. 0,
- * -ENOMEM, or -EINVAL. */
+/* Appends to the path and the query of the url; NULL: nothing. The caller frees *ret. 0, -ENOMEM,
+ * or -EINVAL. */
 int http_url(const char *url, const char *path, const char *query, char **ret);
 
 /* ---- check.c ---- */
@@ -70,15 +70,15 @@ int http_check(struct fusee_http *h);
 /* ---- headers.c ---- */
 
 /* The headers of one request; the files with secrets are read at each call. 0, or -errno after
- * host->fail(). *ret is the caller's, for http_headers_free(). */
+ * host->fail(). The caller frees *ret by http_headers_free(). */
 int http_headers(struct fusee_http *h, const struct fusee_http_request *, struct curl_slist **ret);
 /* Clears and frees the headers. NULL is valid. */
 void http_headers_free(struct curl_slist *);
 
 /* ---- request.c ---- */
 
-/* Sends one request to url and waits for its answer. 0: *answer says what came, and h->redirect is
- * set; -ECANCELED or another -errno after host->fail(). */
+/* Sends one request to url and waits for its answer. 0: *answer and h->redirect are set; -ECANCELED
+ * or another -errno after host->fail(). */
 int http_request(struct fusee_http *h, const char *url, struct curl_slist *headers,
 		 const struct fusee_http_request *, struct fusee_str body,
 		 struct fusee_http_answer *answer);
@@ -90,6 +90,6 @@ void http_denied(struct fusee_http *, struct fusee_sink_out *);
 
 /* ---- gzip.c ---- */
 
-/* *ret is the caller's, to be freed. 0 or -ENOMEM. */
+/* The caller frees *ret. 0 or -ENOMEM. */
 int http_gzip(struct fusee_str bytes, struct fusee_str *ret);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an answer means for the profile that was sent. */
+/* Decides from an answer what happens to the profile that was sent. */
 #include <strings.h>
 
 #include <fusee/http_curl.h>
@@ -55,7 +55,7 @@ enum fusee_http_verdict fusee_http_verdict(const struct fusee_http_answer *a)
 	case 405: /* method */
 	case 407: /* proxy */
 	case 410: /* address */
-	case 415: /* kind of body, which is that of all profiles */
+	case 415: /* content type, the same for all profiles */
 		return FUSEE_HTTP_DENIED;
 	case 413:
 		return FUSEE_HTTP_TOO_LARGE;

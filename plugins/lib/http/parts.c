@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A profile in parts that its server takes, each sent once. */
+/* Sends a profile in parts that its server accepts, each only once. */
 #include <fusee/bytes.h>
 
 #include "internal.h"
@@ -20,7 +20,7 @@ static struct http_part *find(const struct fusee_http *h, const uint8_t *id)
 	return NULL;
 }
 
-/* Without memory for it the part is sent again, if there is another attempt. */
+/* Without memory the next attempt sends the part again. */
 static void remember(struct fusee_http *h, const uint8_t *id, bool halved)
 {
 	struct http_part *part = find(h, id);
@@ -48,7 +48,7 @@ static int send_part(void *arg, const struct fusee_profile *part)
 	if (r == -EAGAIN || r == -ECANCELED || r == -ENOMEM)
 		return r;
 	if (r == -E2BIG && part->samples.n > 1) {
-		remember(h, part->id, true); /* before some of them are there */
+		remember(h, part->id, true); /* before a half is delivered */
 		r = host->split(p->delivery->out, part, (part->samples.n + 1) / 2, 0, send_part, p);
 		if (r)
 			return r;

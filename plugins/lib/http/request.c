@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request by libcurl. Of the answer a bounded part is kept. The rest of its body is not read,
- * and the connection is closed.
+ * One request by libcurl. Keeps a bounded part of the answer; the rest of the body is not read, and
+ * the connection is closed.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 
 /* ---- receiving ---- */
 
-/* Of several answers, as "100 Continue" before the real one, the last is kept. */
+/* Keeps the headers of the last answer, for example after a "100 Continue". */
 static size_t take_head(char *p, size_t size, size_t n, void *arg)
 {
 	struct http_receiver *r = arg;
@@ -36,7 +36,7 @@ static size_t take_head(char *p, size_t size, size_t n, void *arg)
 	return n;
 }
 
-/* Does the body go where the request says? That of an error does not. */
+/* Whether the body goes into the request's buffer; an error's body does not. */
 static bool is_into(const struct http_receiver *r)
 {
 	long status = 0;
@@ -82,8 +82,9 @@ static size_t give_body(char *to, size_t size, size_t n, void *arg)
 	return got < 0 ? CURL_READFUNC_ABORT : (size_t)got;
 }
 
-/* A connection that was open before may be closed by now: libcurl would send the body again. Nor is
- * it used again: requests that are not gRPC's would be sent by its HTTP/2. */
+/* Uses a new connection, as an open one may have been closed by the server, and libcurl would then
+ * send the body again. The connection is not reused either: requests that are not gRPC's would use
+ * its HTTP/2. */
 static CURLcode set_source(CURL *c, const struct fusee_http_source *s, uint64_t timeout)
 {
 	uint64_t ms = timeout / MS, rate = s->rate ? s->rate : 1;
@@ -142,7 +143,7 @@ static CURLcode set_up(struct fusee_http *h, CURL *c, const char *url, struct cu
 		code = set_body(c, q, body, h->options->timeout);
 	if (!code)
 		code = set_version(c, q, url);
-	/* a connection that is open has the certificate that the file had */
+	/* an open connection still uses the old certificate of the file */
 	if (h->denied && *h->options->cert_file)
 		SET(CURLOPT_FRESH_CONNECT, 1L);
 	SET(CURLOPT_URL, url);
@@ -196,7 +197,7 @@ static int read_answer(struct fusee_http *h, CURLcode code, struct fusee_http_an
 		a->status = 0;
 	a->error = "";
 	if (!a->status) {
-		/* without an error the connection ended within the headers */
+		/* without an error code, the connection ended within the headers */
 		fusee_http_explain(h->easy, code ? code : CURLE_PARTIAL_FILE, h->error, h->why);
 		a->error = r->head_bytes > HTTP_HEAD ? "its headers do not end" : h->why;
 		return 0;

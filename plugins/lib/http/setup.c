@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each request has, whoever makes it. */
+/* Options of every request, also of those that other sources make. */
 #include <fusee/http.h>
 #include <fusee/http_curl.h>
 
@@ -55,7 +55,7 @@ CURLcode fusee_http_set_tls(CURL *c, const struct fusee_http_tls *t)
 #if LIBCURL_VERSION_NUM >= 0x075700
 	SET(CURLOPT_CA_CACHE_TIMEOUT, 0L); /* the file can be changed */
 #endif
-	/* else the system's certificates, which libcurl has in a folder, vouch too */
+	/* otherwise the system's certificates, in libcurl's default folder, are trusted too */
 	if (is_set(t->ca_file) || t->ca.len)
 		SET(CURLOPT_CAPATH, NULL);
 	if (is_set(t->ca_file))
@@ -64,7 +64,7 @@ CURLcode fusee_http_set_tls(CURL *c, const struct fusee_http_tls *t)
 		code = set_blob(c, CURLOPT_CAINFO_BLOB, t->ca);
 	if (is_set(t->cert_file)) {
 		SET(CURLOPT_SSLCERT, t->cert_file);
-		/* a session has the certificate that the file had */
+		/* a resumed session would use the old certificate of the file */
 		SET(CURLOPT_SSL_SESSIONID_CACHE, 0L);
 	}
 	if (is_set(t->cert_file) || is_set(t->key_file))

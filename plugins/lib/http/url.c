@@ -24,7 +24,7 @@ bool http_part_is(CURLU *u, CURLUPart part, const char *text)
 
 static bool is_loopback(CURLU *u)
 {
-	struct in_addr at; /* a name may begin with "127." too */
+	struct in_addr at; /* a host name may begin with "127." too */
 	char *host = NULL;
 	bool is = !curl_url_get(u, CURLUPART_HOST, &host, 0) &&
 		  (!strcmp(host, "localhost") || !strcmp(host, "[::1]") ||

@@ -23,7 +23,7 @@ struct chunk {
 	uint64_t dictionary_at, data_at, raw, nlevels;
 	uint32_t npages;
 	struct fusee_bytes mins, maxs, places; /* of pages, as Thrift's elements */
-	struct fusee_bytes last_min, last_max; /* bounds of the page before */
+	struct fusee_bytes last_min, last_max; /* bounds of the previous page */
 	bool ascending;
 };
 
@@ -34,7 +34,7 @@ int pq_physical_type(uint32_t type)
 
 /* ---- bounds ---- */
 
-/* The bytes of a value in statistics: of a long text a shorter bound. */
+/* Appends a value for statistics; of a long text a shorter bound. */
 static bool put_bound(struct fusee_bytes *to, const struct pq_leaf *leaf, uint32_t code, bool upper)
 {
 	struct fusee_str s;
@@ -108,7 +108,7 @@ static void add_bounds(struct chunk *c)
 
 /* ---- pages ---- */
 
-/* Of data pages. */
+/* The encoding of data pages. */
 static int encoding_of(const struct chunk *c)
 {
 	return c->dictionary ? RLE_DICTIONARY : c->delta ? DELTA_BINARY_PACKED : PLAIN;
@@ -244,7 +244,7 @@ static int write_pages(struct chunk *c)
 	return r;
 }
 
-/* ---- what the footer says of it ---- */
+/* ---- its metadata in the footer ---- */
 
 static void put_statistics(struct chunk *c, struct pq_struct *parent)
 {
@@ -365,7 +365,7 @@ static int describe(struct chunk *c, struct pq_chunk *out)
 	return 0;
 }
 
-/* Differences of such numbers are small. */
+/* Whether the numbers ascend, so that differences are small. */
 static bool is_ascending(const struct chunk *c)
 {
 	const struct pq_leaf *leaf = c->leaf;

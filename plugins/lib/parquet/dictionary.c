@@ -18,8 +18,8 @@ uint64_t pq_dictionary_bytes(const struct pq_dictionary *d)
 	return d->text.len + d->n * (sizeof(*d->values) + sizeof(*d->lens) + 4 * sizeof(*d->slots));
 }
 
-/* The seed is another in each process: names come from profiled programs, who must not choose their
- * places in the table. */
+/* The seed differs in each process, so that profiled programs, which choose the names, cannot
+ * choose colliding slots. */
 static uint32_t hash_number(const struct pq_dictionary *d, uint64_t v)
 {
 	return (uint32_t)XXH3_64bits_withSeed(&v, sizeof(v), d->seed);
@@ -79,7 +79,7 @@ int64_t pq_dictionary_text(struct pq_dictionary *d, struct fusee_str s)
 	uint32_t k, *slot;
 
 	if (!d->text.len)
-		fusee_bytes_byte(&d->text, 0); /* so that there is an address of empty texts */
+		fusee_bytes_byte(&d->text, 0); /* gives empty texts an address */
 	if (!make_room(d))
 		return -ENOMEM;
 	for (k = hash_text(d, s); *(slot = &d->slots[k & (d->nslots - 1)]); k++)

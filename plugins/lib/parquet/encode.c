@@ -37,8 +37,8 @@ static uint64_t run_length(const uint32_t *values, uint64_t n)
 	return k;
 }
 
-/* Runs of 8 and more are written as runs. The others stand in groups of 8, of which only the last
- * of all may have fewer values, so a run gives its first values to an incomplete group before it.
+/* Runs of 8 and more are written as runs. Other values are written in groups of 8. Only the very
+ * last group may have fewer values, so a run first fills an incomplete group before it.
  */
 void pq_put_hybrid(struct fusee_bytes *to, const uint32_t *values, uint64_t n, unsigned int bits)
 {
@@ -111,7 +111,7 @@ static void put_packed(struct fusee_bytes *to, const uint64_t *values, unsigned 
 	}
 }
 
-/* A block of n deltas, n > 0: what each of them is more than the least. */
+/* Writes a block of n > 0 deltas, as differences from the smallest. */
 static void put_block(struct fusee_bytes *to, uint64_t *deltas, uint64_t n)
 {
 	unsigned int bits[PQ_DELTA_MINI] = {0};

@@ -114,7 +114,7 @@ static void put_chunk(const struct pq_chunk *c, struct fusee_bytes *to)
 	struct pq_struct s = pq_begin_element(to);
 
 	pq_i64(&s, 2, 0);
-	pq_begin(&s, 3); /* its bytes end it */
+	pq_begin(&s, 3); /* pq_end() is not needed: the following bytes end it */
 	fusee_bytes_add(to, c->metadata.p, c->metadata.len);
 	pq_i64(&s, 4, (int64_t)c->offset_index_at);
 	pq_i32(&s, 5, (int32_t)c->offset_index.len);
@@ -163,7 +163,7 @@ static void put_row_group(struct fusee_parquet *w, const struct pq_row_group *g,
 	pq_end(&s);
 }
 
-/* The file's own pairs, and that of the checksum, which is computed when all is there. */
+/* The file's own pairs, and that of the checksum, which is computed when the footer is complete. */
 static void put_pairs(struct fusee_parquet *w, struct pq_struct *s, size_t *checksum_at)
 {
 	struct pq_struct pair;

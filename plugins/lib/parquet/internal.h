@@ -23,7 +23,7 @@ void pq_i64(struct pq_struct *, int field, int64_t);
 void pq_binary(struct pq_struct *, int field, struct fusee_str);
 /* A field with a struct in it; pq_end() ends it. */
 struct pq_struct pq_begin(struct pq_struct *, int field);
-/* A field with n elements, which the caller puts behind it. */
+/* A field with n elements, which the caller appends. */
 void pq_list(struct pq_struct *, int field, enum pq_thrift, uint32_t n);
 /* Elements of a list. */
 struct pq_struct pq_begin_element(struct fusee_bytes *);
@@ -51,27 +51,27 @@ struct pq_dictionary {
 /* The code of a value, which is added if it is new; -errno. */
 int64_t pq_dictionary_number(struct pq_dictionary *, int64_t);
 int64_t pq_dictionary_text(struct pq_dictionary *, struct fusee_str);
-/* Sorts the values; ranks[code] is the place of what had that code. 0, -ENOMEM. */
+/* Sorts the values; ranks[code] is the new place of the value with this code. 0, -ENOMEM. */
 int pq_dictionary_sort(struct pq_dictionary *, uint32_t *ranks);
 struct fusee_str pq_dictionary_text_at(const struct pq_dictionary *, uint32_t code);
 /* Removes all values. */
 void pq_dictionary_empty(struct pq_dictionary *);
 void pq_dictionary_fini(struct pq_dictionary *);
-/* Memory that its values take. */
+/* The memory of its values. */
 uint64_t pq_dictionary_bytes(const struct pq_dictionary *);
 
 /* ---- text.c ---- */
 
 bool pq_is_utf8(struct fusee_str);
-/* A UTF-8 text of at most 64 bytes that is no more, or no less, than `text`. *exact: it is that
- * text. upper: `text` itself if there is none. */
+/* A UTF-8 text of at most 64 bytes that sorts not after, or not before, `text`. *exact: it equals
+ * `text`. upper: `text` itself if there is no such text. */
 struct fusee_str pq_lower_bound(struct fusee_str text, bool *exact);
 struct fusee_str pq_upper_bound(struct fusee_str text, char room[64], bool *exact);
 
 /* ---- encode.c: bodies of pages ---- */
 
-/* Bytes of a code in a page of codes below n: 1, 2 or 4. Compressed, they are smaller than codes
- * that take no complete bytes. */
+/* Bytes of a code in a page of codes below n: 1, 2 or 4. After compression they are smaller than
+ * codes of incomplete bytes. */
 unsigned int pq_code_size(uint32_t n);
 /* Values in the RLE / bit-packed hybrid, each `bits` wide: 1, 8, 16 or 32. */
 void pq_put_hybrid(struct fusee_bytes *, const uint32_t *values, uint64_t n, unsigned int bits);
@@ -96,7 +96,7 @@ int pq_compress(const struct fusee_parquet_options *, const struct fusee_bytes *
 
 /* ---- the writer ---- */
 
-/* A column while rows arrive. */
+/* A column while rows are added. */
 struct pq_leaf {
 	struct fusee_parquet_column column;
 	struct pq_dictionary dictionary;
@@ -114,7 +114,7 @@ struct pq_group {
 	uint64_t cap;
 };
 
-/* A column of a row group that is written: Thrift's bytes, for the end of the file. */
+/* The metadata of a written column of a row group, in Thrift's bytes, for the end of the file. */
 struct pq_chunk {
 	struct fusee_bytes metadata, column_index, offset_index;
 	uint64_t column_index_at, offset_index_at;
@@ -125,7 +125,7 @@ struct pq_row_group {
 	uint64_t rows, raw_bytes, bytes;
 };
 
-/* What a page is made of. */
+/* The content of a page. */
 struct pq_page {
 	uint32_t *codes, *repetition, *definition;
 	uint64_t ncodes, nlevels, codes_cap, repetition_cap, definition_cap;
@@ -142,7 +142,7 @@ struct fusee_parquet {
 	struct fusee_bytes metadata; /* its pairs, in Thrift's bytes */
 	struct fusee_bytes body, stored, header, levels;
 	struct pq_page page;
-	uint32_t *order; /* rows, as they are written */
+	uint32_t *order; /* rows, in the order of writing */
 	int error;
 	bool finished;
 };

@@ -20,7 +20,7 @@ static int no_file(const char **why)
 	return -EINVAL;
 }
 
-/* The length of the footer is right behind it. */
+/* Reads the length of the footer, which follows the footer. */
 static int read_ends(struct fusee_parquet_file *f, const char **why)
 {
 	uint8_t head[4], tail[TAIL];

@@ -19,7 +19,8 @@ static void unpack(const uint8_t *p, unsigned int bits, uint32_t *to, uint64_t n
 	}
 }
 
-/* Groups of 8 values. The last of all may have values behind the n-th: the writer fills with 0. */
+/* Groups of 8 values. The very last group may have values after the n-th: the writer fills it with
+ * 0. */
 static uint64_t get_literals(struct pq_in *in, unsigned int bits, uint64_t groups, uint32_t *to,
 			     uint64_t n)
 {

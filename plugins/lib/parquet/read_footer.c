@@ -18,8 +18,8 @@ struct reading {
 	int error; /* -ENOMEM; -EFBIG and `why` */
 	const char *why;
 	uint64_t rows;         /* of all row groups */
-	uint64_t end;          /* of the last column's pages: no pages are in two columns */
-	struct fusee_str made; /* by */
+	uint64_t end;          /* of the previous column's pages: columns must not overlap */
+	struct fusee_str made; /* the program that made the file */
 };
 
 static bool no_memory(struct reading *r)
@@ -100,7 +100,7 @@ static void get_metadata(struct reading *r, struct pq_place *p,
 		p->at = p->data_at;
 }
 
-/* rows: of the group, which comes behind its columns: it is checked later. */
+/* The number of rows of the group follows its columns in the file, so it is checked later. */
 static void get_place(struct reading *r, struct pq_place *p, const struct fusee_parquet_column *c,
 		      uint64_t *bytes)
 {
@@ -125,7 +125,7 @@ static void get_places(struct reading *r, const struct pq_field *f, struct pq_re
 	for (uint32_t i = 0; !r->in.bad && i < r->f->ncolumns; i++) {
 		bytes = 0;
 		get_place(r, &g->places[i], &r->f->columns[i], &bytes);
-		g->places[i].end = bytes; /* for now its length */
+		g->places[i].end = bytes; /* the length, for now */
 	}
 }
 
@@ -240,7 +240,7 @@ static void get_footer(struct reading *r)
 		in->bad = true;
 }
 
-/* Only the name of who made it, of any footer. */
+/* Reads only the name of the program that made the file, of any footer. */
 static bool is_ours(const struct fusee_parquet_file *file)
 {
 	struct pq_in in = {file->footer, file->footer + file->footer_len, false};

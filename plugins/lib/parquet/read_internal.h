@@ -8,7 +8,7 @@
 
 /* ---- read_thrift.c: structs in Thrift's compact protocol ---- */
 
-/* What is read of; after `bad` all that is read is 0. */
+/* The input; after `bad` all values read are 0. */
 struct pq_in {
 	const uint8_t *at, *end;
 	bool bad;
@@ -21,7 +21,7 @@ struct pq_field {
 
 /* Takes a field's beginning. False: the struct ends, or is bad. Fields ascend. */
 bool pq_next(struct pq_in *, struct pq_field *);
-/* What such a field has; another type is bad. */
+/* The value of such a field; another type is bad. */
 int64_t pq_get_int(struct pq_in *, const struct pq_field *, enum pq_thrift, int64_t min,
 		   int64_t max);
 struct fusee_str pq_get_binary(struct pq_in *, const struct pq_field *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A column of a row group: a dictionary page or none, then data pages, as chunk.c writes them. The
- * dictionary stays in the bytes of its page; of data pages codes or numbers stay.
+ * dictionary stays in the bytes of its page; of data pages only codes or numbers are kept.
  */
 #include <stdlib.h>
 #include <zlib.h>
@@ -11,7 +11,7 @@
 enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
 enum { PLAIN = 0, RLE = 3, DELTA_BINARY_PACKED = 5, RLE_DICTIONARY = 8 };
 
-/* What a caller is given; `v` is first. */
+/* The result for the caller; `v` is first. */
 struct loaded {
 	struct fusee_parquet_values v;
 	uint8_t *dictionary; /* its page, which texts point into */
@@ -45,7 +45,7 @@ static int damaged(struct load *l)
 	return -EINVAL;
 }
 
-/* Room for n elements more. The memory of all of them is within the limit. */
+/* Makes room for n more elements, within the limit of memory. */
 static int reserve(struct load *l, void *array, uint64_t have, uint64_t n, size_t size)
 {
 	void *at, *more;
@@ -105,7 +105,7 @@ static void get_header(struct pq_in *in, struct page *p)
 	p->bytes = pq_get_bytes(in, (uint64_t)p->stored);
 }
 
-/* Numbers without a dictionary have either. */
+/* Whether the page may have this encoding; numbers without a dictionary have either of two. */
 static bool is_encoding(const struct load *l, const struct page *p, int encoding)
 {
 	return p->encoding == encoding ||
@@ -166,7 +166,7 @@ static int get_dictionary(struct load *l)
 
 /* ---- data pages ---- */
 
-/* 1-bit levels behind their length. */
+/* Reads 1-bit levels, which follow their length. */
 static int get_levels(struct load *l, struct pq_in *in, uint32_t *to, uint64_t n)
 {
 	uint64_t len = pq_get_number(in, 4);
@@ -182,7 +182,7 @@ static int add_rows(struct load *l, const uint32_t *repetition, const uint32_t *
 		    uint64_t n, uint64_t *nvalues)
 {
 	uint64_t *ends = l->to->ends;
-	uint64_t more = 0; /* values that the row may have yet */
+	uint64_t more = 0; /* values that the row may still have */
 
 	*nvalues = 0;
 	for (uint64_t i = 0; i < n; i++) {

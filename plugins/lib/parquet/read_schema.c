@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The columns of a file, of the elements of its schema: those that footer.c writes, in its order.
+/* Reads the columns of a file from its schema, whose elements are those that footer.c writes, in
+ * its order.
  */
 #include <stdlib.h>
 

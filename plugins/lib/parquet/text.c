@@ -40,8 +40,8 @@ struct fusee_str pq_lower_bound(struct fusee_str s, bool *exact)
 	return fusee_text_shortened(s, BOUND);
 }
 
-/* The first characters with the last of them raised, so that it is more than all texts that begin
- * with them: texts are in the order of their code points. */
+/* The first characters of the text, with the last character raised, which sorts after all texts
+ * that begin with these characters: texts are in the order of code points. */
 struct fusee_str pq_upper_bound(struct fusee_str s, char room[BOUND], bool *exact)
 {
 	uint64_t n = BOUND - 4; /* a raised character can be longer */

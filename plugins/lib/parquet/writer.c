@@ -165,8 +165,8 @@ static int sort_leaf(struct pq_leaf *leaf)
 	return r;
 }
 
-/* Rows are in the order of the old numbers, which is also that of the new numbers unless some are
- * known from another row group. */
+/* Rows are in the order of the old numbers, which is also the order of the new numbers unless some
+ * numbers are known from another row group. */
 static int renumber(struct fusee_parquet *w)
 {
 	struct pq_leaf *leaf = &w->leaves[w->o.renumbered];
@@ -360,7 +360,7 @@ void fusee_parquet_metadata(struct fusee_parquet *w, struct fusee_str key, struc
 	w->npairs++;
 }
 
-/* Memory of the rows of a row group. */
+/* Frees the memory of the rows of a row group. */
 static void free_rows(struct fusee_parquet *w)
 {
 	for (uint32_t i = 0; w->leaves && i < w->nleaves; i++) {

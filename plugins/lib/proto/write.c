@@ -3,7 +3,7 @@
 
 #define LONGEST 10 /* bytes of a number */
 
-/* Most of a request is such numbers: who calls has reserved room for the longest. */
+/* Most of a request consists of such numbers; the caller has reserved room for the longest. */
 static void put_varint(struct fusee_bytes *b, uint64_t v)
 {
 	char *to = b->p + b->len;

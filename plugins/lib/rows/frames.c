@@ -21,7 +21,7 @@ static void fill(struct fusee_rows *r, const struct fusee_location *l,
 		.line = at->line,
 		.address = (int64_t)l->address,
 		.start_line = f->start_line,
-		.inlined = !last, /* by its place, as in pprof: the location ends with it */
+		.inlined = !last, /* as in pprof, all but a location's last */
 		.flags = (l->flags & 0xff) | (f->flags & 0xff) << 8 | (m->flags & 0xff) << 16,
 	};
 }

@@ -16,9 +16,9 @@ struct row_labels {
 	char numbers[FUSEE_ROWS_LABELS][24]; /* of labels that have a number for a text */
 };
 
-/* A stack that samples have. */
+/* A stack of at least one sample. */
 struct row_stack {
-	uint64_t at;         /* of its text in `texts`, or a reason why it is not there */
+	uint64_t at;         /* offset of its text in `texts`, or why it is not kept */
 	uint32_t len, stack; /* stack: of the profile */
 	int64_t id;
 };
@@ -37,7 +37,7 @@ struct fusee_rows {
 	struct fusee_rows_shortened shortened;
 };
 
-/* A text in bounds: UTF-8 is truncated before a character. */
+/* The text, truncated to the limit before a character. */
 struct fusee_str rows_bounded(struct fusee_rows *, struct fusee_str);
 /* Fills the labels of a row. */
 void rows_labels(struct fusee_rows *, const struct fusee_sample *, struct fusee_rows_sample *);

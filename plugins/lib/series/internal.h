@@ -23,7 +23,7 @@ void labels_add(struct labels *, const struct fusee_series_options *, const stru
 /* Sorts them and applies max_labels. */
 void labels_end(struct labels *, const struct fusee_series_options *);
 void labels_fini(struct labels *);
-/* Is `key` what a name becomes? */
+/* Whether the name becomes `key`. */
 bool labels_is(struct fusee_str key, struct fusee_str name);
 
 /* ---- sets.c ---- */

@@ -16,7 +16,7 @@ void labels_fini(struct labels *l)
 	*l = (struct labels){0};
 }
 
-/* ---- what backends index ---- */
+/* ---- names that backends index ---- */
 
 static bool is_letter(char c)
 {
@@ -64,7 +64,8 @@ static bool has(const struct labels *l, uint64_t at, uint64_t n)
 	return false;
 }
 
-/* Names and values are offsets, since the text may move: labels_end() makes addresses of them. */
+/* Names and values are stored as offsets, because the text may move; labels_end() turns them into
+ * addresses. */
 void labels_add(struct labels *l, const struct fusee_series_options *o,
 		const struct fusee_label *label)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples are numbered by their set of labels and sorted by it, then by their stack, so that a
- * series is a part of the order, and equal stacks in it stand together.
+ * Samples are sorted by their set of labels and then by their stack, so that a series is a range of
+ * the order, in which equal stacks are adjacent.
  */
 #include <stdlib.h>
 
@@ -125,7 +125,7 @@ static int hand_on(struct series *s, uint32_t first, uint32_t end,
 	part.values = (struct fusee_table){s->values, n * part.types.n, sizeof(int64_t)};
 	part.labels.n = part.resource.n = part.times.n = 0;
 	if (first)
-		part.losses.n = 0; /* they are the profile's, and counted once */
+		part.losses.n = 0; /* losses belong to the profile and are sent once */
 	set_id(part.id, s->sets.hashes[set]);
 	return each(arg, &series);
 }
