@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The status is 500 for most that goes wrong, and 404 or 400 for some; the number of the exception
+ * The status is 500 for most errors, and 404 or 400 for some, so the number of the exception
  * decides. It is in a header from about 2020 on, and begins the body in all versions.
  */
 #include "answer.h"
 
 #include <stdlib.h>
 
-/* What another attempt may help against: ClickHouse's numbers of exceptions. */
+/* ClickHouse's numbers of exceptions, and what the sink does. */
 static const struct {
 	uint32_t code;
 	enum fusee_http_verdict verdict;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ClickHouse answers. */
+/* Answers of ClickHouse. */
 #ifndef CLICKHOUSE_ANSWER_H
 #define CLICKHOUSE_ANSWER_H
 
@@ -13,7 +13,7 @@ struct answer {
 	char words[FUSEE_HTTP_WORDS + 80];
 };
 
-/* silent: success has no body, as that of an INSERT; that its table is missing is then a refusal,
- * after which the tables are looked at. */
+/* silent: a successful answer has no body, as for an INSERT; a missing table is then a refusal,
+ * after which the sink queries the tables. */
 void answer_read(const struct fusee_http_answer *, bool silent, struct answer *);
 #endif

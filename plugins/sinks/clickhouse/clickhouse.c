@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inserts the rows of each profile into two tables of ClickHouse, stacks before samples. A row has
- * the profile's id and its own number, and rows are in the same order at each attempt, so that a
- * second delivery makes rows with the same keys, however they were divided into inserts.
+ * Inserts the rows of each profile into two tables of ClickHouse, stacks before samples. The key of
+ * a row is the profile's id and the row's number, and rows have the same order at each attempt. So
+ * a second delivery makes rows with the same keys, even if it divides them differently into
+ * inserts.
  */
 #include "encode.h"
 #include "known.h"
@@ -10,7 +11,7 @@
 
 #define MAX_TEXT 65536   /* bytes of a text in a row */
 #define MAX_FRAMES 16384 /* of a stack */
-/* A TTL's times are numbers of 32 bits, which end in 2106; what is behind them is in the past. */
+/* Times of a TTL have 32 bits and end in 2106; a later time would wrap into the past. */
 #define MAX_KEEP (40 * 365 * 24 * FUSEE_HOUR)
 
 struct clickhouse {
@@ -26,10 +27,10 @@ struct clickhouse {
 	struct fusee_bytes body;
 	struct known known;
 	uint32_t code; /* of the last insert's exception; 0: none */
-	/* of the profile that was delivered last: what the server has */
+	/* the progress of the profile that was sent last */
 	struct progress {
 		uint8_t id[16];
-		enum table table; /* those before it are complete */
+		enum table table; /* earlier tables are complete */
 		uint64_t next;    /* row of it */
 		int lost;         /* -errno of the first row that is lost */
 	} at;
@@ -89,8 +90,8 @@ static int encode(struct sending *s, enum table t, uint64_t i)
 	return r ? r : encode_stack(&c->body, l, s->d->profile, &stack);
 }
 
-/* Encodes `most` rows from `from` on, fewer where the bytes do not suffice. *end: the row behind
- * them, *n: rows in the body. 0, -E2BIG: the first row alone is too long; -ENOMEM. */
+/* Encodes `most` rows from `from` on, or fewer if they would exceed the limit of bytes. *end: the
+ * row after them; *n: rows in the body. 0, -E2BIG: the first row alone is too long; -ENOMEM. */
 static int fill(struct sending *s, enum table t, uint64_t from, uint64_t most, uint64_t *end,
 		uint64_t *n)
 {
@@ -160,7 +161,7 @@ static void taken(struct sending *s, enum table t, uint64_t from, uint64_t end)
 		known_add(&s->c->known, fusee_rows_stack_id(s->rows, i));
 }
 
-/* Sends what the server does not have yet of a table. 0, or -errno after host->fail(). */
+/* Sends the rows of a table that the server does not have yet. 0, or -errno after host->fail(). */
 static int send_table(struct sending *s, enum table t)
 {
 	struct clickhouse *c = s->c;
@@ -204,8 +205,8 @@ static int send_tables(struct sending *s)
 
 /* ---- a profile ---- */
 
-/* A refusal may be due to columns that have changed since they were looked at: then all is sent
- * by the new columns. A table that was away is empty: all is sent, by the same columns too. */
+/* After a refusal, queries the columns again: if they have changed, all rows are sent again with
+ * the new columns. A table that was missing is empty, so all rows are sent again too. */
 static int send_again(struct sending *s, int refused)
 {
 	struct clickhouse *c = s->c;
@@ -216,7 +217,7 @@ static int send_again(struct sending *s, int refused)
 	memcpy(before, c->server.layouts, sizeof(before));
 	known_forget(&c->known);
 	missing = c->code == ANSWER_UNKNOWN_TABLE || c->code == ANSWER_UNKNOWN_DATABASE;
-	if (missing) { /* also for a later attempt, if the look fails */
+	if (missing) { /* also for a later attempt, if the query fails */
 		c->at.table = STACKS;
 		c->at.next = 0;
 	}

@@ -15,11 +15,11 @@ struct known {
 	uint64_t hour; /* of the windows in which they were sent */
 };
 
-/* Forgets all of another hour than this window's. */
+/* Forgets stacks of an hour other than this window's. */
 void known_begin(struct known *, uint64_t start_ns);
 void known_forget(struct known *); /* all */
 bool known_has(const struct known *, int64_t id);
-/* The server has it. Does nothing where there is no more room: it is sent once more then. */
+/* Notes that the server has the stack. Without room does nothing: the stack is then sent again. */
 void known_add(struct known *, int64_t id);
 void known_fini(struct known *);
 #endif

@@ -5,7 +5,7 @@
 
 #include <fusee/http.h>
 
-/* What a field's values are. */
+/* The kind of a field's values. */
 enum kind { TEXT, NUMBER, TIME, ID, MAP, TEXTS, NUMBERS };
 
 struct field {
@@ -116,7 +116,7 @@ char *layout_create(enum table t, const char *database, const char *name, uint32
 
 /* ---- types ---- */
 
-/* What is between the parentheses of NAME(..), or no bytes. */
+/* The text between the parentheses of NAME(..), or no bytes. */
 static struct fusee_str inside(struct fusee_str type, const char *name)
 {
 	size_t n = strlen(name);
@@ -190,7 +190,7 @@ static bool read_map(struct fusee_str type)
 	return is_text((struct fusee_str){in.p, (uint64_t)(comma - in.p)}) && is_text(value);
 }
 
-/* Can values of this kind be written as this type? Then *c says how. */
+/* Whether values of this kind can be written as this type; sets *c if so. */
 static bool read_type(enum kind kind, struct fusee_str type, struct column *c)
 {
 	static const uint8_t shapes[] = {
@@ -283,7 +283,7 @@ static bool has(const struct layout *l, uint32_t field)
 	return false;
 }
 
-/* Columns that the table does not have: their names, or -EBADMSG if one must be there. */
+/* Lists the names of columns that the table lacks; -EBADMSG: it lacks a required column. */
 static int find_missing(enum table t, const char *name, const struct layout *l, char *why,
 			size_t size)
 {

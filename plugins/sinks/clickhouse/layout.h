@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The columns of both tables: what they are filled with, and the types that a server's have. */
+/* The columns of both tables: their contents, and the types of a server's columns. */
 #ifndef CLICKHOUSE_LAYOUT_H
 #define CLICKHOUSE_LAYOUT_H
 
@@ -9,7 +9,7 @@
 
 enum table { STACKS, SAMPLES, TABLES }; /* in the order in which they are sent */
 
-/* What a column is filled with: of `samples` .. */
+/* The contents of a column: of `samples` .. */
 enum samples_field {
 	TS,
 	DURATION,
@@ -68,7 +68,7 @@ enum shape {
 
 struct column {
 	uint8_t field, shape, size;
-	uint8_t nullable; /* a byte before each value says that it is not null */
+	uint8_t nullable; /* a byte before each value: 0, not null */
 };
 
 #define LAYOUT_NAME 64 /* bytes of the name of a database or table, at most */
@@ -84,15 +84,15 @@ struct layout {
 /* Servers from this version on get types that older servers do not have. */
 #define LAYOUT_MODERN 2203 /* 22.3 */
 
-/* May it be in a statement, between backticks and between quotes? */
+/* Whether the name can be in a statement, between backticks and between quotes. */
 bool layout_is_name(const char *);
 /* The statement that makes a table. version: 1816 is 18.16. keep: seconds until rows are removed;
  * 0: never. The caller frees it; NULL: no memory. */
 char *layout_create(enum table, const char *database, const char *name, uint32_t version,
 		    uint64_t keep);
-/* Reads the lines "name<tab>type" of a server's table. why: a sentence about what is wrong, or ""
- * or with 0 the names of columns that the table does not have. 0 or -EBADMSG; *layout has no
- * columns if there are no lines. */
+/* Reads the lines "name<tab>type" of a server's table. why: a sentence about the error; with 0 the
+ * names of columns that the table lacks, or "". 0 or -EBADMSG; *layout has no columns if there are
+ * no lines. */
 int layout_read(enum table, const char *database, const char *name, struct fusee_str lines,
 		struct layout *, char *why, size_t size);
 #endif

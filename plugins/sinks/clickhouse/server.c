@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#define STATEMENT 512 /* bytes of one about a table's columns */
+#define STATEMENT 512 /* bytes of a query of a table's columns */
 
-/* A person must mend the tables or the address: profiles wait. -EAGAIN. */
+/* Denied: profiles wait until a person corrects the tables or the address. -EAGAIN. */
 static int deny(struct server *s, struct fusee_sink_out *out)
 {
 	const struct fusee_sink_host *host = s->self->host->sink;
@@ -15,7 +15,7 @@ static int deny(struct server *s, struct fusee_sink_out *out)
 	return -EAGAIN;
 }
 
-/* Sends a statement; *http is its answer, which is not an error. 0, or -errno after host->fail().
+/* Sends a statement; *http is its answer, if that is not an error. 0, or -errno after host->fail().
  */
 static int ask(struct server *s, struct fusee_sink_out *out, const char *statement,
 	       struct fusee_http_answer *http)
@@ -56,7 +56,7 @@ static int describe(struct server *s, struct fusee_sink_out *out, enum table t)
 	return 0;
 }
 
-/* 1816 of "18.16.1". 0: it is no version. */
+/* "18.16.1" becomes 1816. 0: not a version. */
 static uint32_t version_of(struct fusee_str text)
 {
 	unsigned major = 0, minor = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server is queried for: which columns its tables have. Tables are made on request. */
+/* Queries a server for the columns of its tables, and creates tables on request. */
 #ifndef CLICKHOUSE_SERVER_H
 #define CLICKHOUSE_SERVER_H
 
@@ -14,7 +14,7 @@ struct server {
 	uint64_t keep; /* seconds; 0: for ever */
 
 	bool looked;
-	struct layout layouts[TABLES]; /* once it has looked */
+	struct layout layouts[TABLES]; /* after server_look() */
 };
 
 /* Fills s->layouts. 0, or -errno after host->fail(). */

@@ -130,7 +130,7 @@ static int open_file(struct folded *s)
 }
 
 /* Renames the file to PATH.1 and opens a new file if the window would exceed max_size; *fd is then
- * the new file. *size: bytes of the file, -1 for what is no regular file. */
+ * the new file. *size: bytes of the file, -1: not a regular file. */
 static int make_room(struct folded *s, int *fd, off_t *size)
 {
 	char old[PATH_MAX];

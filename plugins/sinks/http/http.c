@@ -54,7 +54,7 @@ static int consume(void *ctx, const struct fusee_delivery *d)
 		return r;
 	verdict = fusee_http_verdict(&a);
 	if (verdict == FUSEE_HTTP_TOO_LARGE)
-		verdict = FUSEE_HTTP_REFUSED; /* a profile is one request */
+		verdict = FUSEE_HTTP_REFUSED; /* a profile cannot be divided */
 	r = fusee_http_result(h->client, d->out, &a, verdict, NULL);
 	if (!r)
 		fusee_count(&h->self, "bytes_sent", q.body.len);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The statuses are those of the OTLP specification ("Failures", "OTLP/HTTP response"), and what
- * receivers send beside it: the Collector answers 400 to a body that is too large, Pyroscope 500
- * with the gRPC code of the failure in the text.
+ * The statuses are those of the OTLP specification ("Failures", "OTLP/HTTP response"), and
+ * deviations of receivers: the Collector answers 400 to a body that is too large, Pyroscope 500
+ * with the failure's gRPC code in the text.
  */
 #include "answer.h"
 
@@ -23,8 +23,8 @@ static bool has_any(struct fusee_str s, const char *const *texts)
 	return false;
 }
 
-/* Is the body what a receiver of OTLP answers? A page that some other server has under this path is
- * not, and would otherwise be taken for success. */
+/* Whether the body is an OTLP receiver's answer. Another server's page under this path would
+ * otherwise count as success. */
 static bool is_ours(const struct fusee_http_answer *http, struct proto_answer *a)
 {
 	static const char type[] = PROTO_CONTENT_TYPE;
@@ -45,7 +45,7 @@ static void read_success(const struct fusee_http_answer *http, uint32_t profiles
 	struct proto_answer a;
 
 	if (!is_ours(http, &a)) {
-		/* but for a page it may have taken it */
+		/* another body than a page may mean that it took the profile */
 		to->verdict = fusee_http_is_page(http) ? FUSEE_HTTP_DENIED : FUSEE_HTTP_REFUSED;
 		snprintf(to->words, sizeof(to->words),
 			 "but not as a receiver of OTLP does: is 'url' right?");
@@ -89,7 +89,7 @@ static enum fusee_http_verdict verdict_of(const struct fusee_http_answer *http,
 	return status >= 500 ? FUSEE_HTTP_REFUSED : fusee_http_verdict(http);
 }
 
-/* What helps whoever reads the log. */
+/* A hint for the reader of the log. */
 static const char *hint_of(long status, struct fusee_str words)
 {
 	if (status == 404)

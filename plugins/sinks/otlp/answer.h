@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an answer of an OTLP receiver means. */
+/* The meaning of an OTLP receiver's answer. */
 #ifndef OTLP_ANSWER_H
 #define OTLP_ANSWER_H
 
@@ -9,7 +9,7 @@
 
 struct answer {
 	enum fusee_http_verdict verdict;
-	/* Profiles that the server says it did not take, of those that it answered 2xx to. */
+	/* The number of profiles that the server rejected although it answered 2xx. */
 	uint32_t rejected;
 	/* The server's words with a hint, or a warning of a request that was taken; "": none. */
 	char words[ANSWER_WORDS];

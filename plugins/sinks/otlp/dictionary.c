@@ -17,7 +17,7 @@ int dictionary_init(struct dictionary *d, const struct fusee_profile *p)
 	for (enum proto_table t = 0; t < PROTO_NTABLES; t++)
 		if (table_init(&d->tables[t], proto_table_field(t)))
 			return -ENOMEM;
-	/* one more function and location: those of stacks without any */
+	/* one more function and location, for stacks without frames */
 	d->strings = calloc((size_t)p->strings.n + 1, sizeof(uint32_t));
 	d->functions = calloc((size_t)p->functions.n + 1, sizeof(uint32_t));
 	d->mappings = calloc((size_t)p->mappings.n + 1, sizeof(uint32_t));
@@ -127,7 +127,7 @@ static uint32_t text_attribute(struct dictionary *d, const char *key, uint32_t s
 	return dictionary_attribute(d, fusee_text(key), &v, none);
 }
 
-/* Appends attributes that say yes to bits of `flags`. Returns their number. */
+/* Appends a true attribute for each bit in `flags`. Returns their number. */
 struct flag_name {
 	uint32_t flag;
 	const char *key;
@@ -196,7 +196,7 @@ static uint32_t function(struct dictionary *d, uint32_t i)
 	return d->functions[i] - 1;
 }
 
-/* What a stack has that has no frame, or a frame without a location. */
+/* The location of a stack without frames, and of a frame without a location. */
 static uint32_t unknown_location(struct dictionary *d)
 {
 	struct fusee_str text = FUSEE_TEXT("[unknown]");

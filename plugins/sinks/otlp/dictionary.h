@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dictionary of a request: what the samples of one profile need, each element once. Functions
- * that return a number return 0, the number of the zero value, if there is no memory; `error` then
- * says so.
+ * The dictionary of a request: the elements that the samples of one profile need, each once.
+ * Without memory, functions that return a number return 0, the number of the zero value, and set
+ * `error`.
  */
 #ifndef OTLP_DICTIONARY_H
 #define OTLP_DICTIONARY_H
@@ -24,7 +24,8 @@ struct dictionary {
 int dictionary_init(struct dictionary *, const struct fusee_profile *p);
 void dictionary_fini(struct dictionary *);
 
-/* Bytes that are no UTF-8 become U+FFFD: receivers refuse the complete request for one of them. */
+/* Bytes that are not UTF-8 become U+FFFD, because receivers refuse the complete request for a
+ * single such byte. */
 uint32_t dictionary_string(struct dictionary *, uint32_t index); /* of the profile's strings */
 uint32_t dictionary_stack(struct dictionary *, uint32_t index);
 uint32_t dictionary_link(struct dictionary *, const struct fusee_sample *);

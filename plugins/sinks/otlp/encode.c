@@ -28,17 +28,17 @@ struct encoder {
 	struct dictionary d;
 	struct fusee_bytes *out;
 	struct table resources; /* bytes of their attributes; 0 is none's */
-	uint32_t *resource_of;  /* by sample */
+	uint32_t *resource_of;  /* by index of the sample */
 	uint32_t *order;        /* samples, those of a resource together */
 	struct fusee_bytes resource, clean;
 	struct fusee_bytes samples; /* of one resource, without their values */
-	size_t *ends;               /* of each of those */
+	size_t *ends;               /* the end of each of these samples */
 	uint32_t profiles;          /* written so far */
-	uint32_t known[KNOWN]; /* samples + 1 of different labels, by a hash of those; 0: none */
+	uint32_t known[KNOWN];      /* by a hash of labels: a sample with them, + 1; 0: none */
 	struct known_attribute attributes[KNOWN_ATTRIBUTES]; /* by a hash of the label */
 };
 
-/* Attributes of one thing: each name once, the first counts. */
+/* Attributes of one element; of equal names the first counts. */
 struct attributes {
 	struct fusee_str keys[MAX_ATTRIBUTES];
 	uint32_t n;
@@ -133,7 +133,7 @@ static bool is_same_text(struct fusee_str a, struct fusee_str b)
 	return a.p == b.p && a.len == b.len;
 }
 
-/* Of one profile, equal texts mostly are at one address: those are not read again for each sample.
+/* Equal texts of a profile mostly have one address, so texts with equal addresses are not compared.
  */
 static bool has_same_labels(const struct encoder *e, const struct fusee_sample *a,
 			    const struct fusee_sample *b)
@@ -166,7 +166,7 @@ static uint32_t slot_of(const struct encoder *e, const struct fusee_sample *s)
 	return (uint32_t)(h >> 32) & (KNOWN - 1);
 }
 
-/* As find_resource(), of sample i; those before it have theirs. */
+/* find_resource() of sample i, with a cache; earlier samples have their resources already. */
 static uint32_t resource_of(struct encoder *e, uint32_t i)
 {
 	const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, e->p->samples, i);
@@ -260,7 +260,7 @@ static uint32_t profile_attributes(struct encoder *e, uint32_t *to)
 	return n;
 }
 
-/* Samples of a thread have the same labels again and again, at one address. */
+/* Caches attributes by address, because samples of a thread repeat the same labels. */
 static uint32_t label_attribute(struct encoder *e, struct fusee_str key,
 				const struct fusee_label *l)
 {
@@ -282,7 +282,7 @@ static uint32_t sample_attributes(struct encoder *e, const struct fusee_sample *
 	struct attributes a;
 	uint32_t n = 0;
 
-	a.n = 0; /* the names behind it are not read: samples are many */
+	a.n = 0; /* later names are ignored without clearing them, as there are many samples */
 	for (uint32_t i = 0; i < s->nlabels; i++) {
 		const struct fusee_label *l = label_of(e, s, i);
 		struct fusee_str key;
@@ -298,7 +298,7 @@ static uint32_t sample_attributes(struct encoder *e, const struct fusee_sample *
 	return n;
 }
 
-/* What the samples of a resource have in the profiles of all their values. */
+/* Makes the parts of samples that are equal in the profiles of all values. */
 static void make_samples(struct encoder *e, const uint32_t *samples, uint32_t n)
 {
 	uint32_t attributes[MAX_ATTRIBUTES], count;
@@ -347,7 +347,7 @@ static void write_profile(struct encoder *e, uint32_t type, const uint32_t *samp
 	head.type.unit = dictionary_string(&e->d, t->unit);
 	head.period_type.type = dictionary_string(&e->d, p->period_type);
 	head.period_type.unit = dictionary_string(&e->d, p->period_unit);
-	/* a different id for each, and the same at each attempt; the first has the profile's own */
+	/* a different id for each, the same at each attempt; the first has the profile's id */
 	memcpy(head.id, p->id, sizeof(head.id));
 	for (uint32_t i = 0; i < 4; i++)
 		head.id[12 + i] ^= (uint8_t)(e->profiles >> 8 * i);
@@ -375,7 +375,7 @@ static void write_resource(struct encoder *e, uint32_t resource, const uint32_t 
 	fusee_proto_end(e->out, all);
 }
 
-/* Before all other texts: each profile has their numbers, which then are short. */
+/* Added before all other texts, so that their numbers, which each profile contains, are short. */
 static void add_types(struct encoder *e)
 {
 	FUSEE_FOR_EACH (struct fusee_value_type, t, e->p->types) {

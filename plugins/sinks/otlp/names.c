@@ -7,7 +7,8 @@ struct name {
 	const char *label, *attribute;
 };
 
-/* Label: what core and discovery plugins call it. Attribute: semantic conventions 1.37, registry.
+/* label: the name of the core and discovery plugins; attribute: that of the registry of semantic
+ * conventions 1.37.
  */
 static const struct name known[] = {
 	{"cgroup", "process.linux.cgroup"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends profiles to a receiver of OTLP's profiles signal. encode.c makes requests, proto.c knows
- * the version of the signal, answer.c what an answer means.
+ * Sends profiles to a receiver of OTLP's profiles signal. encode.c makes requests, proto.c depends
+ * on the version of the signal, answer.c interprets answers.
  */
 #include <fusee/http.h>
 
@@ -36,7 +36,7 @@ static const struct fusee_option options[] = {
 	FUSEE_HTTP_OPTIONS(struct otlp, http, "30s"),
 };
 
-/* Logs what a receiver says of a request that it has taken, when it says something else. */
+/* Logs a receiver's warning about a request that it accepted, if the warning has changed. */
 static void warn(struct otlp *o, const char *words)
 {
 	if (!*words || !strcmp(words, o->warned))

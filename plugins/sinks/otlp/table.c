@@ -13,8 +13,8 @@ struct table_element {
 	uint32_t len, hash;
 };
 
-/* Elements come from profiled programs: who chooses them for equal hashes makes his own profile's
- * encoding slow, in the sink's thread. */
+/* Elements come from profiled programs: a program that chooses equal hashes slows down the encoding
+ * of its own profile, in the sink's thread. */
 static uint32_t hash_of(const char *p, size_t len)
 {
 	uint64_t h = len * 0x9e3779b97f4a7c15u, word;

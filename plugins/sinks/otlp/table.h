@@ -23,7 +23,7 @@ struct table {
 
 int table_init(struct table *, uint32_t field); /* 0 or -ENOMEM */
 void table_fini(struct table *);                /* {0} is valid */
-/* The element's number, which is new if the element is. 0 and *error = -ENOMEM: no memory. */
+/* The element's number; a new element gets a new number. 0 and *error = -ENOMEM: no memory. */
 uint32_t table_add(struct table *, const void *, size_t len, int *error);
 /* Valid until the next table_add(). */
 struct fusee_str table_at(const struct table *, uint32_t number);

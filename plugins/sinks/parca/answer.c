@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gRPC-web answers 200 also to what it refuses. The status is in the headers if there is no message
- * (grpc-status, grpc-message), else in the last frame of the body, as lines of the same names. An
- * answer without any is not gRPC's: some other server's page, or a part of one. The gateway has
- * the same codes in JSON, {} for success; its server has a page for people under every other path.
+ * gRPC-web answers 200 even if it refuses a request. The status is in the headers if there is no
+ * message (grpc-status, grpc-message), else in the last frame of the body, as lines of the same
+ * names. An answer without a status is not gRPC's, but another server's page, or truncated. The
+ * gateway has the same codes in JSON, {} for success; its server has a page for people under every
+ * other path.
  */
 #include <fusee/json.h>
 #include <fusee/proto.h>
@@ -12,7 +13,7 @@
 
 #include "write.h"
 
-#define TEXT 2048 /* bytes of a message that are looked at */
+#define TEXT 2048 /* bytes of a message that are read */
 
 struct status {
 	int code; /* -1: the answer has none */
@@ -113,7 +114,7 @@ static void read_json(const struct fusee_http_answer *a, struct status *s)
 
 	text += strspn(text, " \t\r\n");
 	s->code = code_of(a->body);
-	if (*text != '{' || s->code > CODE_LAST) /* a proxy's own, with a status of HTTP in it */
+	if (*text != '{' || s->code > CODE_LAST) /* a proxy's own, with an HTTP status */
 		s->code = -1;
 	else if (is_success(a) && s->code < 0)
 		s->code = CODE_OK;
@@ -133,12 +134,12 @@ static enum fusee_http_verdict judge(const struct status *s)
 	case CODE_ABORTED:
 	case CODE_UNAVAILABLE:
 		return FUSEE_HTTP_LATER;
-	case CODE_NOT_FOUND: /* a project or tenant of a gateway before it */
+	case CODE_NOT_FOUND: /* a project or tenant of a gateway in front of the server */
 	case CODE_PERMISSION_DENIED:
 	case CODE_UNIMPLEMENTED:
 	case CODE_UNAUTHENTICATED:
 		return FUSEE_HTTP_DENIED;
-	default: /* 2 and 3 are what it says of profiles that it cannot use */
+	default: /* 2 and 3 mean profiles that it cannot use */
 		return FUSEE_HTTP_REFUSED;
 	}
 }
@@ -167,7 +168,7 @@ enum fusee_http_verdict write_verdict(enum write_protocol protocol,
 		return judge(&s);
 	}
 	fusee_http_words(words, success ? fusee_text(not_parca) : a->body);
-	if (success) /* but for a page it may have taken it */
+	if (success) /* another body than a page may mean that it took the profile */
 		return fusee_http_is_page(a) ? FUSEE_HTTP_DENIED : FUSEE_HTTP_REFUSED;
 	/* 501: it has no such service */
 	return a->status == 501 ? FUSEE_HTTP_DENIED : fusee_http_verdict(a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parca/debuginfo/v1alpha1/debuginfo.proto. Fields that are not here stay 0: `force`,
- * and `type`, which is then debug information, for symbolizing. */
+/* parca/debuginfo/v1alpha1/debuginfo.proto. Other fields stay 0: `force`, and `type`, whose 0 is
+ * debug information for symbolizing. */
 #include "debuginfo.h"
 
 #include <fusee/proto.h>
@@ -9,7 +9,7 @@ enum { BUILD_ID_GNU = 1 };
 
 /* ---- writing ---- */
 
-/* The bytes of the frame, which are never grown: ids are as short as they must be. */
+/* The bytes of the frame, which never grow, because ids are short enough. */
 static struct fusee_bytes begin(struct debuginfo_frame *f)
 {
 	return (struct fusee_bytes){.p = f->bytes,
@@ -82,7 +82,7 @@ void debuginfo_chunk(struct debuginfo_frame *f, uint32_t n)
 
 /* ---- reading ---- */
 
-/* A text without a NUL that fits. */
+/* Copies a text that fits and has no NUL. */
 static bool copy_text(char *to, size_t size, struct fusee_str s)
 {
 	if (s.len >= size || (s.len && memchr(s.p, '\0', s.len)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages of Parca's DebuginfoService, by which a server gets the programs that it is to
- * symbolize with: requests as frames of gRPC, and what is read of answers. */
+/* The messages of Parca's DebuginfoService, by which a server gets programs for symbolizing: writes
+ * requests as frames of gRPC, reads answers. */
 #ifndef PARCA_DEBUGINFO_H
 #define PARCA_DEBUGINFO_H
 
@@ -14,7 +14,7 @@
 #define DEBUGINFO_MAX_URL 8192u /* of a signed URL, with the NUL */
 #define DEBUGINFO_MAX_REASON 256u
 #define DEBUGINFO_FRAME 1024u  /* bytes of any frame but a chunk */
-#define DEBUGINFO_HEAD 16u     /* bytes before those of a chunk */
+#define DEBUGINFO_HEAD 16u     /* bytes of a frame before those of a chunk */
 #define DEBUGINFO_CHUNK 65536u /* bytes of the file in a message */
 
 /* A frame, of which `len` bytes are set. */
@@ -29,7 +29,7 @@ void debuginfo_should_initiate(struct debuginfo_frame *, const char *build_id);
 void debuginfo_initiate(struct debuginfo_frame *, const char *build_id, uint64_t size,
 			const char *hash);
 void debuginfo_finished(struct debuginfo_frame *, const char *build_id, const char *upload_id);
-/* The first message of an upload, and what is before each n bytes of the file. */
+/* The first message of an upload, and the bytes that precede each n bytes of the file. */
 void debuginfo_info(struct debuginfo_frame *, const char *build_id, const char *upload_id);
 void debuginfo_chunk(struct debuginfo_frame *, uint32_t n);
 

@@ -56,7 +56,7 @@ static const struct fusee_option options[] = {
 
 /* ---- a part of a series ---- */
 
-/* The first part of a profile's type, by which Parca's pages have names for people. */
+/* The first part of a profile's type; Parca's pages show readable names for known parts. */
 static const char *name_of(const struct fusee_profile *p)
 {
 	static const struct {
@@ -70,7 +70,7 @@ static const char *name_of(const struct fusee_profile *p)
 	return "process_cpu";
 }
 
-/* A server that has one profile without a period type answers no question about types any more. */
+/* With a single profile without a period type, a server fails all queries of types. */
 static void set_period_type(struct fusee_profile *p)
 {
 	uint32_t i = p->default_type < p->types.n ? p->default_type : 0;
@@ -134,7 +134,7 @@ static int send_part(void *arg, const struct fusee_delivery *d, const struct fus
 
 /* ---- a series ---- */
 
-/* Without labels that begin with "__", which Parca has for itself. */
+/* Omits labels that begin with "__", which Parca reserves. */
 static int send_series(void *arg, const struct fusee_series *s)
 {
 	struct parca *c = arg;

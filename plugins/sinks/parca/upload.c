@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file is read twice, in pieces: for the hash, which the server requires before the bytes, and
- * while it is sent. Its owner may write to it meanwhile: then the last bytes are not sent, so that
- * the server has no file that is neither the old one nor the new. The hash is FNV-1a of 64 bits; a
- * server compares it with that of an earlier upload and never looks at it otherwise.
+ * while it is sent. If its owner writes to it meanwhile, the last bytes are not sent, so that the
+ * server does not keep a mixture of the old and the new file. The hash is FNV-1a of 64 bits; a
+ * server only compares it with that of an earlier upload.
  */
 #include "upload.h"
 
@@ -19,21 +19,21 @@
 #define HASH_PRIME 0x100000001b3ull
 
 /* Parca by default reads a request for 5 s (--http-read-timeout), so a stream must be complete by
- * then; the next file then waits for what the rate takes. */
+ * then; afterwards the next file waits, to keep the rate. */
 #define STREAM_SECONDS 4u
 
 static const struct fusee_label web = {.key = FUSEE_TEXT("X-Grpc-Web"), .str = FUSEE_TEXT("1")};
 static const struct fusee_label trailers = {.key = FUSEE_TEXT("TE"), .str = FUSEE_TEXT("trailers")};
 
-/* A file on its way. */
+/* A file that is being sent. */
 struct stream {
 	int fd;
 	bool framed; /* as messages of gRPC */
 	uint64_t size, at, hash, expected;
 	uint64_t rest;               /* of the chunk whose head was sent */
-	struct debuginfo_frame head; /* what is to be sent before the file's next bytes */
+	struct debuginfo_frame head; /* sent before the file's next bytes */
 	uint32_t head_at;
-	int err; /* the file is not what it was */
+	int err; /* the file has changed */
 };
 
 /* ---- the file ---- */
@@ -149,7 +149,7 @@ static enum upload_result judge(struct upload *u, const struct fusee_http_answer
 	if (code == CODE_FAILED_PRECONDITION || code == CODE_PERMISSION_DENIED ||
 	    code == CODE_UNAUTHENTICATED || a->status == 401 || a->status == 403)
 		return UPLOAD_BUSY;
-	/* of its storage, or of a debuginfod server that it asks */
+	/* of its storage, or of a debuginfod server that it queries */
 	if (code == CODE_UNKNOWN || code == CODE_INTERNAL)
 		return UPLOAD_LATER;
 	return verdict == FUSEE_HTTP_LATER ? UPLOAD_LATER : UPLOAD_REFUSED;
@@ -192,7 +192,7 @@ static enum upload_result ask(struct upload *u, const char *id)
 	fusee_http_words(u->why, fusee_text(reason));
 	if (should)
 		return UPLOAD_DONE;
-	/* nothing but the text tells whether an upload goes on or is complete */
+	/* only the text tells whether another upload is in progress or complete */
 	return strstr(reason, "in-progress") || strstr(reason, "in progress") ? UPLOAD_BUSY
 									      : UPLOAD_KNOWN;
 }
@@ -250,7 +250,7 @@ static enum upload_result stream(struct upload *u, const char *id, struct stream
 	return r == UPLOAD_DONE ? judge(u, &a) : r;
 }
 
-/* A server that is reached by TLS must not have the file sent without. */
+/* If the server is reached by TLS, the file must not be sent without TLS. */
 static bool is_allowed(const struct upload *u, const char *url)
 {
 	uint32_t flags = fusee_http_url_flags(url);
@@ -293,7 +293,8 @@ static enum upload_result send_bytes(struct upload *u, const char *id, struct st
 	enum upload_result r = how->strategy == DEBUGINFO_GRPC ? stream(u, id, s, how)
 							       : put_to(u, s, how);
 
-	/* The server has answered before: a transfer that never succeeds is given up some time. */
+	/* The server has answered before, so a transfer that never succeeds is abandoned after some
+	 * attempts. */
 	if (r == UPLOAD_LATER)
 		u->answered = true;
 	return r;

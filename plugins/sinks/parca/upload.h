@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The upload of one file: the server says whether it lacks it and how it takes it, the
- * bytes are sent, and the upload is declared complete. */
+/* The upload of one file: the server answers whether it needs the file and how to send it, the
+ * bytes are sent, and the upload is marked as complete. */
 #ifndef PARCA_UPLOAD_H
 #define PARCA_UPLOAD_H
 
@@ -11,10 +11,10 @@
 enum upload_result {
 	UPLOAD_DONE,
 	UPLOAD_KNOWN,   /* the server has it, or does not want it */
-	UPLOAD_BUSY,    /* another agent's upload goes on, or the token is wrong: minutes later */
-	UPLOAD_REFUSED, /* for ever */
-	UPLOAD_LATER,   /* no answer, or an answer that says so */
-	UPLOAD_FILE,    /* the file cannot be had: err says why */
+	UPLOAD_BUSY,    /* another agent uploads it, or the token is wrong: minutes later */
+	UPLOAD_REFUSED, /* permanently */
+	UPLOAD_LATER,   /* no answer, or a temporary failure */
+	UPLOAD_FILE,    /* the file cannot be read: see err */
 	UPLOAD_ENDED,   /* cancelled */
 };
 
@@ -28,7 +28,7 @@ struct upload {
 
 	/* of the last upload_file() */
 	int err;                    /* of UPLOAD_FILE: as of open_file() */
-	bool answered;              /* of UPLOAD_LATER: the server is there */
+	bool answered;              /* of UPLOAD_LATER: the server has answered */
 	uint64_t bytes;             /* of the file */
 	uint64_t sent;              /* of them */
 	uint64_t retry_after;       /* ns; 0: the server named no time */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Entries are added by the sink's thread and never removed, so that a file is uploaded once; all of
- * struct uploads is under the lock, but for `upload`, which is the thread's own. host->fail() is
- * for callbacks only: what fails in the thread is a line of the log, and its sentences are dropped.
+ * struct uploads is under the lock, except `upload`, which belongs to the thread. host->fail() is
+ * for callbacks only: failures in the thread are logged, and their sentences are dropped.
  */
 #include "uploads.h"
 
@@ -18,14 +18,14 @@
 #define MAX_FILES 8192u
 #define MAX_ATTEMPTS 10u
 #define BUSY_NS (5 * FUSEE_MINUTE)
-#define UNMAPPED_NS FUSEE_MINUTE /* before a file that nothing mapped is looked for again */
+#define UNMAPPED_NS FUSEE_MINUTE /* before a file that no process mapped is searched for again */
 #define AGAIN_NS (10 * FUSEE_SECOND)
 #define MAX_PAUSE_NS (5 * FUSEE_MINUTE)
 #define NEVER UINT64_MAX
 
 enum entry_state {
 	ENTRY_WAITS,
-	ENTRY_UNMAPPED, /* no process had it: it is tried again when a profile has it */
+	ENTRY_UNMAPPED, /* no process mapped it: tried again when a profile contains it */
 	ENTRY_ENDED,
 };
 
@@ -59,7 +59,7 @@ static int drop_sentence(struct fusee_instance *in, int err, const char *text)
 	return err;
 }
 
-/* ---- what came of a file ---- */
+/* ---- results ---- */
 
 static const char *reason_of(int err)
 {
@@ -81,7 +81,7 @@ static const char *reason_of(int err)
 	}
 }
 
-/* Locked. No attempt is made for a while, ever longer. */
+/* Locked. Pauses all attempts, each time for longer. */
 static void pause_all(struct uploads *u)
 {
 	uint64_t ns = u->pause_ns ? 2 * u->pause_ns : FUSEE_SECOND;
@@ -97,7 +97,7 @@ static void end_failed(struct uploads *u, struct entry *e, const char *reason)
 	fusee_count_by(&u->self, "uploads_failed", "reason", reason, 1);
 }
 
-/* Locked. Another attempt in ns, unless there were enough. */
+/* Locked. Schedules another attempt in ns, unless there were too many. */
 static void again(struct uploads *u, struct entry *e, uint64_t ns, const char *reason)
 {
 	if (++e->attempts >= MAX_ATTEMPTS) {
@@ -108,7 +108,7 @@ static void again(struct uploads *u, struct entry *e, uint64_t ns, const char *r
 	fusee_count(&u->self, "uploads_retried", 1);
 }
 
-/* Locked. Ever longer for each file, also if others succeed meanwhile. */
+/* Locked. Grows with each attempt for this file, even if other files succeed meanwhile. */
 static uint64_t backoff(const struct uploads *u, const struct entry *e)
 {
 	uint64_t own = FUSEE_SECOND << e->attempts; /* attempts < MAX_ATTEMPTS */
@@ -162,7 +162,7 @@ static void settle(struct uploads *u, struct entry *e, enum upload_result r)
 		settle_file(u, e);
 		break;
 	case UPLOAD_ENDED:
-		u->stop = true; /* all later requests would end so, too */
+		u->stop = true; /* all later requests would fail in the same way */
 		break;
 	}
 }
@@ -186,7 +186,7 @@ static void log_result(struct uploads *u, const char *id, enum upload_result r)
 
 /* ---- the thread ---- */
 
-/* Locked. The entry that is due first; NULL: none waits. */
+/* Locked. The entry that is due first; NULL: none is waiting. */
 static struct entry *first_due(const struct uploads *u)
 {
 	struct entry *first = NULL;
@@ -212,7 +212,7 @@ static void wait_until(struct uploads *u, uint64_t ns)
 		pthread_cond_timedwait(&u->changed, &u->lock, &at);
 }
 
-/* Locked; released meanwhile, in which entries may move. */
+/* Locked; releases the lock meanwhile, when entries may move. */
 static void run_one(struct uploads *u, struct entry *e)
 {
 	uint64_t begin = fusee_now(CLOCK_MONOTONIC), until;
@@ -251,7 +251,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Locked. Signals are the control thread's. */
+/* Locked. The thread blocks signals, which the control thread handles. */
 static void start(struct uploads *u)
 {
 	sigset_t all, before;
@@ -295,7 +295,7 @@ static void add(struct uploads *u, struct fusee_str id)
 	u->entries[u->n++] = (struct entry){.id = copy, .due_ns = fusee_now(CLOCK_MONOTONIC)};
 }
 
-/* Is it a file's, which a server can have? */
+/* Whether the mapping is of a file that a server can have. */
 static bool is_file(const struct fusee_profile *p, const struct fusee_mapping *m)
 {
 	struct fusee_str path = *FUSEE_AT(struct fusee_str, p->strings, m->path);
@@ -304,7 +304,8 @@ static bool is_file(const struct fusee_profile *p, const struct fusee_mapping *m
 	       *path.p == '/' && FUSEE_AT(struct fusee_str, p->strings, m->build_id)->len;
 }
 
-/* Locked. Files of the profile have names, so the server requires none. */
+/* Locked. Warns if the profile's functions have names already, so that the server needs no
+ * files. */
 static void look(struct uploads *u, bool nameless, bool named)
 {
 	if (!u->looked && named && !nameless)

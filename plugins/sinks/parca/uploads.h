@@ -15,10 +15,10 @@ struct uploads_options {
 
 /* The options, self and http are borrowed. 0, or -errno after host->fail(). In init(). */
 int uploads_new(struct uploads **ret, const struct fusee_self *, const struct uploads_options *);
-/* Uploads the files by which the profile's locations without names can be symbolized, unless that
- * was done. Waits for nothing. */
+/* Queues the files by which a server can symbolize the profile's locations without names, unless
+ * they were uploaded. Does not block. */
 void uploads_add(struct uploads *, const struct fusee_profile *);
-/* [any thread] The end: what is sent is broken off. */
+/* [any thread] Ends uploads: the current transfer is aborted. */
 void uploads_cancel(struct uploads *);
 /* Waits for the thread, which reads no further. NULL is fine. */
 void uploads_free(struct uploads *);

@@ -41,7 +41,7 @@ int write_code(const struct fusee_http_answer *);
 /* Of gRPC-web: the first message of the answer. false: it has none. */
 bool write_message(const struct fusee_http_answer *, struct fusee_str *message);
 
-/* What the server says of the request, and its words for the sentence. */
+/* The server's verdict on the request, and its words for the sentence. */
 enum fusee_http_verdict write_verdict(enum write_protocol, const struct fusee_http_answer *,
 				      char words[FUSEE_HTTP_WORDS]);
 #endif

@@ -112,7 +112,7 @@ int folder_commit(int dir, const char *name, int table, mode_t dir_mode)
 {
 	int to, r = 0;
 
-	/* retention of another agent may remove an empty folder meanwhile */
+	/* another agent's retention may remove the empty folder meanwhile */
 	for (int attempt = 0; attempt < 3; attempt++) {
 		to = open_partition(dir, name, table, dir_mode);
 		if (to < 0) {
@@ -127,7 +127,7 @@ int folder_commit(int dir, const char *name, int table, mode_t dir_mode)
 	return r;
 }
 
-/* ---- looking at folders ---- */
+/* ---- walking through folders ---- */
 
 int64_t folder_clean(int dir)
 {

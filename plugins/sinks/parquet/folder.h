@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The folder: DIR/samples/date=2026-11-21/hour=08/NAME, DIR/stacks/.. with the same name, and
- * DIR/.unfinished/ for files that are being written, each locked by who writes it. Other users may
- * be able to write into DIR: below it, no link is followed.
+ * DIR/.unfinished/ for files that are being written, each locked by the process that writes it.
+ * Other users may be able to write into DIR: below it, no link is followed.
  */
 #ifndef PARQUET_FOLDER_H
 #define PARQUET_FOLDER_H
@@ -31,9 +31,9 @@ void folder_remove_empty(int dir, const struct partition *, int table);
 int folder_create(int dir, const char *name, int table, mode_t dir_mode, mode_t file_mode);
 /* Removes it. */
 void folder_discard(int dir, const char *name, int table);
-/* Makes it the table's file of that name, on the disk. 0 or -errno. */
+/* Renames it to the table's file of that name, and syncs. 0 or -errno. */
 int folder_commit(int dir, const char *name, int table, mode_t dir_mode);
-/* Renames it into an open folder, on the disk. 0 or -errno. */
+/* Renames it into an open folder, and syncs. 0 or -errno. */
 int folder_rename(int dir, const char *name, int table, int to, const char *as);
 #define FOLDER_UNFINISHED ".unfinished"
 /* Removes unfinished files that no process writes any more. Their number, or -errno. */

@@ -3,7 +3,7 @@
 
 #include <fusee/parquet.h>
 
-/* Bytes of a member's text, escaped: all of them are less than the text of a column may have. */
+/* Limits of a member's escaped text, whose sum is below the limit of a column's text. */
 #define NAME_BYTES (FUSEE_PARQUET_MAX_TEXT / 2)
 #define PATH_BYTES (FUSEE_PARQUET_MAX_TEXT / 8)
 #define WORD_BYTES (FUSEE_PARQUET_MAX_TEXT / 32)
@@ -42,7 +42,7 @@ static uint64_t character(struct fusee_str s, uint64_t i)
 	return n;
 }
 
-/* No byte is escaped, and there is room: as nearly all texts are. */
+/* Whether no byte must be escaped and there is room, as for nearly all texts. */
 static bool is_plain(struct fusee_str s, uint64_t most)
 {
 	uint8_t special = 0;

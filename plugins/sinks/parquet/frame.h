@@ -10,6 +10,6 @@
 
 /* An object of JSON without spaces, whose members are those of `frames` in docs/parquet.md, in that
  * order; members that are empty or 0 are omitted. It has at most FUSEE_PARQUET_MAX_TEXT bytes:
- * longer texts of the frame are truncated before a character. True: none was. */
+ * longer texts of the frame are truncated before a character. True: no text was truncated. */
 bool frame_put(struct fusee_bytes *, const struct fusee_rows_frame *);
 #endif

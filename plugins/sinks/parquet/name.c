@@ -41,7 +41,7 @@ static uint64_t last_of(const char *name)
 	return ns;
 }
 
-/* What is before the end of a name: its length, or 0. */
+/* The length of a name before its suffix; 0: another suffix. */
 static size_t body_of(const char *name)
 {
 	size_t len = strlen(name);

@@ -33,7 +33,7 @@ void name_partition(const char *name, struct partition *);
 /* Are these names of such folders? */
 bool name_is_date(const char *);
 bool name_is_hour(const char *);
-/* The partition as one name, "2026-11-21T08", and back. False: it is none. */
+/* Converts a partition to one name, "2026-11-21T08", and back. False: not such a name. */
 #define HOUR_SIZE 16
 void name_hour(char hour[HOUR_SIZE], const struct partition *);
 bool name_parse_hour(const char *hour, struct partition *);

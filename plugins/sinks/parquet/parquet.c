@@ -2,9 +2,9 @@
 /*
  * Each window is two files of the same name, its samples and the frames of its stacks. Both are
  * written as unfinished files and synced; the stacks are renamed first, so that no sample is ever
- * without its stack. A window that comes again replaces its files. A bucket gets them in the same
- * order, from the folder's files or from files without names.
- * Behind a delivery, windows of hours that have ended are merged (compact.c).
+ * without its stack. A window that is delivered again replaces its files. A bucket gets the files
+ * in the same order, from the folder or from files without names. After a delivery, windows of
+ * hours that have ended are merged (compact.c).
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,19 +16,19 @@
 #include "rows.h"
 #include "merge/swap.h"
 
-#define LOCK_WAIT (10 * FUSEE_SECOND) /* others have it for moments */
+#define LOCK_WAIT (10 * FUSEE_SECOND) /* other processes hold it for moments */
 
 struct parquet {
 	struct fusee_self self;
 	struct fusee_folder folder;
-	uint64_t last_size; /* bytes of the window before */
+	uint64_t last_size; /* bytes of the previous window */
 	int64_t compression;
 	uint64_t compact; /* ns */
 	struct compact *compaction;
 	const char *bucket, *endpoint, *region, *credentials_file;
 	struct fusee_http_options http; /* of the bucket */
 	struct bucket *client;          /* owned; NULL: there is no bucket */
-	/* the window that is in the folder, and is not in the bucket yet; "": none */
+	/* a window that is in the folder but not yet in the bucket; "": none */
 	char pending[NAME_SIZE];
 };
 
@@ -84,13 +84,13 @@ static int write_bytes(void *arg, const void *bytes, uint64_t len)
 struct window {
 	const char *name;
 	struct output outputs[TABLES];
-	bool failed; /* making a file, or writing to it */
+	bool failed; /* creating or writing a file failed */
 	int dir, fds[TABLES];
 	struct fusee_parquet *writers[TABLES];
 	uint64_t bytes;
 	struct fusee_sink_out *out;
-	bool sending; /* to the bucket, whose errors have sentences of their own */
-	bool busy;    /* others kept the lock of the folder */
+	bool sending; /* to the bucket, which reports its errors itself */
+	bool busy;    /* other processes held the lock of the folder */
 };
 
 static int begin_window(struct parquet *s, struct window *w)
@@ -125,7 +125,7 @@ static void count_rows(struct parquet *s, const struct window *w,
 	fusee_count_by(&s->self, "shortened", "what", "label", n->labels);
 }
 
-/* Makes the files those of the window, unless a merged file has it already: then it was delivered
+/* Commits the window's files, unless a merged file has the window already: then it was delivered
  * before, and would count twice. */
 static int place_window(struct parquet *s, struct window *w)
 {
@@ -211,7 +211,7 @@ static int write_window(struct parquet *s, struct window *w, const struct fusee_
 /* What consume() returns. */
 static int explain(struct parquet *s, const struct window *w, int r)
 {
-	int err = r == -EAGAIN ? -EIO : r; /* a disk is not tried again */
+	int err = r == -EAGAIN ? -EIO : r; /* a disk error is not retried */
 
 	if (w->sending) {
 		if (r != -EAGAIN && r != -ECANCELED)
@@ -227,7 +227,7 @@ static int explain(struct parquet *s, const struct window *w, int r)
 				  strerror(-r));
 	}
 	if (w->dir < 0) {
-		if (w->fds[TABLES - 1] < 0) /* its folder may be there later, and have room */
+		if (w->fds[TABLES - 1] < 0) /* the temporary folder may exist and have room later */
 			err = -EAGAIN;
 		else
 			fusee_count_by(&s->self, "windows_lost", "reason", "temporary file", 1);
@@ -253,7 +253,7 @@ static int consume(void *ctx, const struct fusee_delivery *d)
 	int r = 0;
 
 	name_make(name, d->profile);
-	/* another attempt to send it: what became of its files in the folder since stays so */
+	/* unless this is another attempt to send a window whose files were written to the folder */
 	if (*s->folder.dir && !(s->client && !strcmp(name, s->pending))) {
 		w.dir = fusee_folder_open(&s->folder);
 		if (w.dir < 0)
@@ -273,7 +273,7 @@ static int consume(void *ctx, const struct fusee_delivery *d)
 
 /* ---- the instance ---- */
 
-/* Removes what other runs did not finish. */
+/* Removes unfinished files of earlier runs. */
 static int clean(struct parquet *s)
 {
 	int dir = fusee_folder_open(&s->folder);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the columns are called, and which value of a row is in which. */
+/* The names of the columns, and the value of a row for each column. */
 #include "rows.h"
 
 #include "frame.h"
@@ -198,7 +198,7 @@ static void put_types(const struct fusee_profile *p, struct fusee_parquet *w)
 	}
 }
 
-/* Reasons of losses, and what made the file, in its metadata. */
+/* Writes the reasons of losses and the creator into the file's metadata. */
 static void put_metadata(const struct fusee_profile *p, struct fusee_parquet *w, const char *schema)
 {
 	char key[256], number[32];

@@ -13,18 +13,18 @@ int rows_write(const struct fusee_profile *, struct fusee_parquet *samples,
 
 /* The columns of both tables, and how rows are sorted. */
 extern const struct fusee_table rows_samples, rows_samples_sort, rows_stacks, rows_stacks_sort;
-/* How those of merged files are: the rows of a stack follow each other, and its text is once in a
- * row group. */
+/* The order of rows in merged files: rows of a stack are adjacent, so its text is in a row group
+ * once. */
 extern const struct fusee_table rows_samples_merged_sort, rows_stacks_merged_sort;
 
-/* Places of columns: those that all samples of a window have in common, and that of a stack's
- * number in `stacks`. */
+/* Places of columns: of values common to all samples of a window, and of a stack's number in
+ * `stacks`. */
 enum { ROWS_TS, ROWS_DURATION, ROWS_PERIOD, ROWS_PROFILE, ROWS_WINDOW };
 extern const uint32_t rows_window[ROWS_WINDOW], rows_stack_id;
-/* Those of `samples` that decide where a row goes in a merged file, and what is checked of it. */
+/* Columns of `samples` that decide a row's place in a merged file, or are checked. */
 enum { ROWS_COUNTED = 8 };
 extern const uint32_t rows_counted[ROWS_COUNTED];
-/* Others of them, and the frames of `stacks`. */
+/* Other columns of `samples`, and the frames of `stacks`. */
 extern const uint32_t rows_service, rows_label_key, rows_sample_stack, rows_sample_stack_id,
 	rows_stack_frames;
 #endif

@@ -19,8 +19,8 @@ static void make_target(const struct fusee_profile *p, char to[MAX_TARGET + 1])
 	fusee_folder_plain(to, MAX_TARGET + 1, l && l->str.len ? l->str : fusee_text("all"));
 }
 
-/* Do samples have other texts than the profile itself? The agent's have a process and a thread
- * of their own at most; a recording that is pushed may have any. */
+/* Whether samples have labels that the profile's resource lacks. The agent's samples add at most a
+ * process and a thread; samples of a pushed recording may have any labels. */
 static bool has_labels_of_samples(const struct fusee_profile *p)
 {
 	FUSEE_FOR_EACH (struct fusee_label, l, p->labels) {
@@ -49,7 +49,8 @@ static uint32_t hash(uint32_t h, struct fusee_str s)
 void name_make(char name[NAME_SIZE], const struct fusee_profile *p)
 {
 	char when[FUSEE_FOLDER_TIME + 1], target[MAX_TARGET + 1], id[FUSEE_FOLDER_ID + 1];
-	/* One file of a hash tells readers the labels of all: not where samples have more. */
+	/* Readers take the labels of all files with this hash from one file, which is wrong if
+	 * samples have more labels. */
 	uint32_t h = has_labels_of_samples(p) ? 1 : 2166136261u;
 
 	fusee_folder_put_time(when, p->start_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statuses alone do not say it: a bad profile is a 500 of the code "unknown", a rate limit may be a
- * 422, and a profile above the burst is refused for ever with 429.
+ * The status alone does not decide: a bad profile gets 500 with the code "unknown", a rate limit
+ * may get 422, and a profile above the burst limit always gets 429.
  */
 #include <fusee/json.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "push.h"
 
-#define TEXT 4096 /* bytes of a message that are looked at */
+#define TEXT 4096 /* bytes of a message that are read */
 
 static bool is_rate_limit(const char *text)
 {
@@ -17,7 +17,7 @@ static bool is_rate_limit(const char *text)
 	       strstr(text, "ResourceExhausted");
 }
 
-/* "push rate limit (4.0 MiB) exceeded while adding 3.0 MiB": as much in one request never fits. */
+/* "push rate limit (4.0 MiB) exceeded while adding 3.0 MiB": a request of this size never fits. */
 static bool is_above_burst(const char *text)
 {
 	static const struct {
@@ -45,7 +45,7 @@ static bool is_too_large(const char *text)
 	       strstr(text, "request body too large");
 }
 
-/* The profile is not readable, and will not be. */
+/* Whether the server cannot read the profile, also at a later attempt. */
 static bool is_bad_profile(const char *code, const char *text)
 {
 	return (!*code || !strcmp(code, "unknown")) &&

@@ -4,7 +4,7 @@
 
 #include "push.h"
 
-/* A name's or value's characters as /ingest takes them, then as a query takes those. */
+/* Writes a name or value with the characters that /ingest allows, encoded for a query. */
 static void put(FILE *f, struct fusee_str s, bool name)
 {
 	for (uint64_t i = 0; i < s.len; i++) {

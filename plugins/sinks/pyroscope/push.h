@@ -13,16 +13,16 @@
 
 #define PUSH_PATH "/push.v1.PusherService/Push"
 #define INGEST_PATH "/ingest"
-#define PUSH_BURST (2ull << 20) /* bytes that a server with its defaults takes at once */
+#define PUSH_BURST (2ull << 20) /* bytes that a server accepts at once by default */
 
 /* The body of Push: one series with one profile, gzipped pprof. Adds to *to. 0 or
  * -ENOMEM. */
 int push_encode(const char *name, struct fusee_table labels, const struct fusee_profile *,
 		struct fusee_str pprof, struct fusee_bytes *to);
-/* The query of /ingest. *ret is the caller's, to be freed. 0 or -ENOMEM. */
+/* The query of /ingest. The caller frees *ret. 0 or -ENOMEM. */
 int ingest_query(struct fusee_table labels, const struct fusee_profile *, char **ret);
 
-/* What an answer of either means, and the server's own words of it, "": none. */
+/* The meaning of an answer of either service, and the server's words, or "". */
 enum fusee_http_verdict push_verdict(const struct fusee_http_answer *,
 				     char words[FUSEE_HTTP_WORDS]);
 #endif

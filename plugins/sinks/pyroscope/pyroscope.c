@@ -44,7 +44,7 @@ static const struct fusee_option options[] = {
 	FUSEE_HTTP_OPTIONS(struct pyroscope, http, "30s"),
 };
 
-/* What a server takes of a series by default: 30 labels, __name__ and service_name among them. */
+/* A server's default limits for a series: 30 labels, including __name__ and service_name. */
 static const uint32_t most_labels = 28, most_name = 1024, most_value = 2048;
 
 /* ---- a part of a series ---- */
@@ -168,7 +168,7 @@ static int send_series(void *arg, const struct fusee_series *s)
 	free(labels);
 	if (r == -EAGAIN || r == -ECANCELED || r == -ENOMEM)
 		return r;
-	if (y->sent) /* all of it was sent before otherwise, and counted */
+	if (y->sent) /* otherwise an earlier attempt has sent and counted all parts */
 		fusee_count(&y->self, "labels_dropped", s->dropped);
 	y->refused = y->refused ? y->refused : r;
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an answer of a bucket's server means. */
+/* Interprets answers of a bucket's server. */
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <time.h>
@@ -112,16 +112,16 @@ static void other_region(const struct bucket *b, const struct fusee_http_answer 
 			 b->name, b->region);
 }
 
-/* By the code of the answer. Others are judged by the status alone. */
+/* By the code of the answer. Other codes are judged by the status alone. */
 static const struct known {
 	const char *code;
-	advice explain; /* a person must do something: it is denied; NULL: another attempt may do */
+	advice explain; /* denied: a person must act; NULL: another attempt may succeed */
 } all_known[] = {
 	{"RequestTimeTooSkewed", skewed},
 	{"ExpiredToken", expired},
 	{"RequestTimeout", NULL},
 	{"OperationAborted", NULL}, /* another upload of this object */
-	{"NoSuchUpload", NULL},     /* it is begun again */
+	{"NoSuchUpload", NULL},     /* the upload begins again */
 	{"InternalError", NULL},    /* may come with the status 200 */
 	{"SlowDown", NULL},
 	{"ServiceUnavailable", NULL},
@@ -160,7 +160,7 @@ int bucket_result(struct bucket *b, struct fusee_sink_out *out, const struct fus
 	enum fusee_http_verdict verdict;
 	const struct known *k;
 
-	/* what is read may have anything in it */
+	/* an object that is read may contain anything */
 	if (b->reads && a->status / 100 == 2)
 		return 0;
 	fusee_http_words(code, bucket_xml(a->body, "Code"));
@@ -172,7 +172,7 @@ int bucket_result(struct bucket *b, struct fusee_sink_out *out, const struct fus
 		return -ESTALE;
 	k = find(code);
 	verdict = judge(a, k);
-	if (b->reads && verdict == FUSEE_HTTP_DENIED) /* the person waits for it */
+	if (b->reads && verdict == FUSEE_HTTP_DENIED) /* a person waits for the command */
 		verdict = FUSEE_HTTP_REFUSED;
 	if (verdict == FUSEE_HTTP_TAKEN && *code) /* an error of another code */
 		verdict = FUSEE_HTTP_REFUSED;

@@ -21,7 +21,7 @@ static bool consists_of(const char *s, size_t len, const char *chars)
 
 /* ---- s3://NAME/PREFIX ---- */
 
-/* Names between slashes; '.' and '..' would be dropped on the way. */
+/* Whether the prefix is names between slashes; '.' and '..' would be removed from the URL. */
 static bool is_prefix(const char *s)
 {
 	if (strlen(s) > PREFIX || !fusee_http_is_value(fusee_text(s)))
@@ -38,7 +38,7 @@ static bool is_prefix(const char *s)
 	return true;
 }
 
-/* Sets b->name and the prefix, which is the caller's. */
+/* Sets b->name and the prefix, which the caller frees. */
 static int parse(struct bucket *b, const char *text, char **prefix)
 {
 	const char *at = text + strlen("s3://"), *rest;
@@ -125,7 +125,8 @@ static int set_url(struct bucket *b, const char *endpoint, bool *named)
 	return -ENOMEM;
 }
 
-/* What the header Host has, which is signed: without the port if it is the scheme's. */
+/* Sets the text of the header Host, which is signed: without the port if it is the scheme's
+ * default. */
 static int set_host(struct bucket *b)
 {
 	const char *at = strstr(b->url, "//") + 2;
@@ -193,7 +194,7 @@ static int set_client(struct bucket *b, const struct fusee_http_options *o)
 		return fusee_fail(b->self, -EINVAL, "option 'headers': more than %u",
 				  BUCKET_HEADERS);
 	r = fusee_http_open(&b->client, b->self, &b->http, own);
-	/* which were checked; they are not for all requests */
+	/* checked before; not sent with all requests */
 	b->headers = o->headers;
 	b->http.headers.n = 0;
 	return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bucket of Amazon S3, or of a server that speaks its protocol. An object is there when its
- * upload has ended, complete, or it is not there. Functions are for the instance's own thread.
+ * A bucket of Amazon S3, or of a server that speaks its protocol. An object exists only after its
+ * upload, and is then complete. Functions are for the instance's own thread.
  */
 #ifndef PARQUET_BUCKET_H
 #define PARQUET_BUCKET_H
@@ -29,10 +29,10 @@ struct bucket {
 
 	char *name, *region, *url, *host; /* owned */
 	char *above;                      /* owned; the path of `url`: "" or "/storage" */
-	char *path;        /* owned; behind it, encoded, before an object's key: "/NAME/PREFIX" */
-	char *prefix;      /* owned; as it is: "PREFIX/", or "" */
+	char *path;                       /* owned; encoded, after `above`: "/NAME/PREFIX" */
+	char *prefix;                     /* owned; as it is: "PREFIX/", or "" */
 	bool named, reads; /* named: `host` has the bucket's name; reads: for sentences */
-	char *page;        /* owned; what a request of a list is answered; NULL: none yet */
+	char *page;        /* owned; the answer to a list request; NULL: none yet */
 };
 
 /* Checks the options and reads the keys once; nothing is sent. 0, or -errno after host->fail();
@@ -42,23 +42,23 @@ void bucket_close(struct bucket *); /* NULL is valid */
 /* [any thread] As fusee_http_cancel(). */
 void bucket_cancel(struct bucket *);
 
-/* A file that has no name, for what is only sent: in the folder, or where that is "" or can't be
- * written into, in that of TMPDIR, or /tmp. A descriptor or -errno. */
+/* A file without a name, for data that is only sent: in the folder, or if that is "" or not
+ * writable, in TMPDIR or /tmp. A descriptor or -errno. */
 int bucket_temporary(const char *folder);
 
-/* Sends the first bytes of a file as the object `key`, behind the prefix; an object of this key is
- * replaced. 0, or after host->fail(): -EAGAIN, also after host->retry_after(): later perhaps;
- * another -errno: never. */
+/* Sends the first bytes of a file as the object PREFIX/key, which is replaced. 0, or after
+ * host->fail(): -EAGAIN, possibly after host->retry_after(): a later attempt may succeed; another
+ * -errno: it cannot succeed. */
 int bucket_put(struct bucket *, struct fusee_sink_out *, const char *key, int fd, uint64_t bytes);
 
-/* ---- bucket_read.c: what may pass is tried again for a while ---- */
+/* ---- read.c: temporary failures are tried again for a while ---- */
 
 /* As list() and read() of struct fusee_sink_ops. */
 int bucket_list(struct bucket *, const struct fusee_listing *);
 int64_t bucket_read(struct bucket *, const char *key, uint64_t at, void *to, uint64_t n,
 		    uint64_t *all);
 
-/* ---- bucket_request.c ---- */
+/* ---- request.c ---- */
 
 struct bucket_request {
 	uint32_t flags;          /* enum fusee_http_flags: FUSEE_HTTP_PUT, _DELETE, _GET, or POST */
@@ -74,12 +74,11 @@ struct bucket_request {
 /* Signs and sends a request, as fusee_http_send(). -EAGAIN: there are no keys now. */
 int bucket_send(struct bucket *, const struct bucket_request *, struct fusee_http_answer *);
 
-/* ---- bucket_answer.c ---- */
+/* ---- answer.c ---- */
 
 /* The text of the first <name> in XML; empty: there is none. */
 struct fusee_str bucket_xml(struct fusee_str xml, const char *name);
-/* What an answer means, as fusee_http_result(), also without a delivery; -ENOENT: there is no such
- * object. Of 2xx only with an error in the body, which is said when the parts of an object were put
- * together. */
+/* Interprets an answer as fusee_http_result(), also without a delivery; -ENOENT: there is no such
+ * object. For a 2xx only if the body has an error, as the answer to completing an upload can. */
 int bucket_result(struct bucket *, struct fusee_sink_out *, const struct fusee_http_answer *);
 #endif

@@ -47,7 +47,7 @@ static int from_environment(struct credentials *c, char why[FUSEE_HTTP_WHY])
 
 /* ---- a file ---- */
 
-/* Without blanks around it; changes the text. */
+/* Removes blanks around the text, in place. */
 static char *trim(char *s)
 {
 	size_t n;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small file is one request. A larger file is sent in parts: the upload is begun, each part is
- * answered with a tag, and the list of tags makes the object. An upload that fails is aborted, and
- * the complete file is sent again later.
+ * A small file is one request. A larger file is sent in parts: the upload is begun, the server
+ * answers each part with a tag, and the list of tags completes the object. An upload that fails is
+ * aborted, and the complete file is sent again later.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ struct upload {
 	char id[UPLOAD];      /* encoded; "": it is not begun */
 };
 
-/* The file may be in a folder that others write to: it is not mapped, since it may be truncated. */
+/* Reads instead of mapping the file, because other users may be able to truncate it. */
 static int read_part(struct upload *u, uint64_t at, struct fusee_str *part)
 {
 	uint64_t len = u->bytes - at < u->part ? u->bytes - at : u->part, n = 0;
@@ -104,7 +104,7 @@ static int put_part(struct upload *u, uint32_t number, FILE *list)
 	return 0;
 }
 
-/* The status comes before the server puts the parts together: the end of the body decides. */
+/* The server sends the status before it joins the parts, so the end of the body decides. */
 static int complete(struct upload *u, struct fusee_str list)
 {
 	static const char end[] = "</CompleteMultipartUploadResult>";
@@ -121,7 +121,7 @@ static int complete(struct upload *u, struct fusee_str list)
 			  fusee_http_shown(u->bucket->client), u->key);
 }
 
-/* Parts that remain cost money, until a rule of the bucket removes them. */
+/* Aborts the upload: remaining parts cost money until a rule of the bucket removes them. */
 static void give_up(struct upload *u)
 {
 	char query[UPLOAD + 64];
@@ -131,7 +131,7 @@ static void give_up(struct upload *u)
 
 	snprintf(query, sizeof(query), "uploadId=%s", u->id);
 	aborted = !bucket_send(u->bucket, &q, &a) &&
-		  (a.status / 100 == 2 || a.status == 404); /* 404: there is none any more */
+		  (a.status / 100 == 2 || a.status == 404); /* 404: the upload no longer exists */
 	fusee_count_by(u->bucket->self, "uploads", "end", aborted ? "aborted" : "not aborted", 1);
 }
 

@@ -8,15 +8,15 @@
 #include "sigv4.h"
 
 #define FIRST_PAUSE (FUSEE_SECOND / 4) /* doubled each time */
-#define MOST_PAUSE (30 * FUSEE_SECOND) /* of what a server asks for */
-#define PATIENCE (60 * FUSEE_SECOND)   /* nothing is tried again later than that */
+#define MOST_PAUSE (30 * FUSEE_SECOND) /* of the pause that a server requests */
+#define PATIENCE (60 * FUSEE_SECOND)   /* no request is repeated after this time */
 #define UNANSWERED (15 * FUSEE_SECOND) /* the same, while no server answers */
 #define PAGE (4u << 20)                /* bytes of a page of a list */
 #define PAGES 10000u                   /* of 1,000 names each */
 #define NAME 1025                      /* bytes of a key with its NUL: the protocol's limit */
 #define QUERY 16384
 
-/* ---- one request, and again ---- */
+/* ---- a request and its repetitions ---- */
 
 static uint64_t now(void)
 {
@@ -42,7 +42,7 @@ static void pause_for(const struct bucket *b, const struct fusee_http_answer *a,
 	nanosleep(&t, NULL);
 }
 
-/* What checks a 2xx: 0; -EAGAIN, or another error, after host->fail(). */
+/* Checks a 2xx: 0; -EAGAIN, or another error, after host->fail(). */
 typedef int (*check)(struct bucket *, const struct bucket_request *,
 		     const struct fusee_http_answer *);
 
@@ -65,7 +65,7 @@ static int ask(struct bucket *b, const struct bucket_request *q, check fits,
 			r = fits(b, q, a);
 		if (a->retry_after)
 			ns = a->retry_after < MOST_PAUSE ? a->retry_after : MOST_PAUSE;
-		/* without an answer no request was sent: keys that cannot be read */
+		/* neither a status nor an error: no request was sent, as keys could not be read */
 		if (r != -EAGAIN || (!a->status && !*a->error) ||
 		    now() - begin + ns > (a->status ? PATIENCE : UNANSWERED))
 			break;
@@ -89,14 +89,14 @@ static bool parse_range(struct fusee_str text, uint64_t *at, uint64_t *end, uint
 	       *at <= *end && *end < *all && *all <= INT64_MAX;
 }
 
-/* Which bytes an answer has. -EBADMSG: it does not say so. */
+/* Reads which bytes an answer contains. -EBADMSG: its headers do not tell. */
 static int which(const struct fusee_http_answer *a, uint64_t *at, uint64_t *n, uint64_t *all)
 {
 	struct fusee_str range;
 	uint64_t end;
 
 	*at = *n = *all = 0;
-	if (a->status == 200) { /* a server that has no ranges, or an empty object */
+	if (a->status == 200) { /* a server without ranges, or an empty object */
 		*n = *all = a->body.len;
 		return a->complete ? 0 : -EBADMSG;
 	}
@@ -143,7 +143,7 @@ int64_t bucket_read(struct bucket *b, const char *key, uint64_t at, void *to, ui
 	else
 		snprintf(range, sizeof(range), "bytes=%" PRIu64 "-%" PRIu64, at, at + n - 1);
 	r = ask(b, &q, check_range, &a);
-	if (r == -ESTALE && at == UINT64_MAX) /* no range is in an empty object */
+	if (r == -ESTALE && at == UINT64_MAX) /* an empty object has no range */
 		*all = 0;
 	if (r)
 		return r == -ESTALE && at == UINT64_MAX ? 0 : r;
@@ -161,8 +161,8 @@ int64_t bucket_read(struct bucket *b, const char *key, uint64_t at, void *to, ui
 struct list {
 	struct bucket *bucket;
 	const struct fusee_listing *of;
-	bool encoded;      /* names are, as addresses are */
-	char token[QUERY]; /* encoded; of the next page, "": there is none */
+	bool encoded;      /* names are URL-encoded */
+	char token[QUERY]; /* encoded; of the next page; "": no more pages */
 };
 
 static int no_list(struct bucket *b, const char *why)
@@ -212,7 +212,7 @@ static char reference(const char *p, uint64_t len, uint64_t *n)
 	return 0;
 }
 
-/* A key as it is. -1: it is too long, or not as keys are written. */
+/* Decodes a key. -1: it is too long or malformed. */
 static int decode(const struct list *l, struct fusee_str s, char to[NAME])
 {
 	uint64_t i = 0, step;
@@ -254,7 +254,7 @@ static int take_name(const struct list *l, struct fusee_str text)
 	return l->of->each(l->of->arg, (struct fusee_str){name + skip, (uint64_t)n - skip});
 }
 
-/* Everything in <outer>, one after the other, has its name in <inner>. */
+/* Takes the name in <inner> of each <outer>. */
 static int take_names(const struct list *l, struct fusee_str page, const char *outer,
 		      const char *inner)
 {
@@ -273,7 +273,7 @@ static int take_names(const struct list *l, struct fusee_str page, const char *o
 	return r;
 }
 
-/* Where the next page begins. */
+/* Finds the token of the next page. */
 static int find_next(struct list *l, struct fusee_str page)
 {
 	struct fusee_str more = bucket_xml(page, "IsTruncated"),

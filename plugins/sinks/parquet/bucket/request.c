@@ -23,13 +23,14 @@ static void add(struct parts *p, struct fusee_label l)
 	static const char amazon[] = "x-amz-";
 
 	p->sent[p->nsent++] = l;
-	/* the server refuses others of its own headers that are not signed */
+	/* the server refuses unsigned headers of its own protocol */
 	if (fusee_text_is(l.key, "Host") ||
 	    (l.key.len > strlen(amazon) && !strncasecmp(l.key.p, amazon, strlen(amazon))))
 		p->signs[p->nsigns++] = l;
 }
 
-/* Does a header of the option go with this request? Some are for each request of an upload. */
+/* Whether a header of the option belongs to this request. Some belong to each request of an
+ * upload. */
 static bool is_for(const struct bucket_request *q, struct fusee_str name)
 {
 	static const char *const all[] = {"x-amz-request-payer", "x-amz-expected-bucket-owner"};
@@ -41,7 +42,7 @@ static bool is_for(const struct bucket_request *q, struct fusee_str name)
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (name.len == strlen(all[i]) && !strncasecmp(name.p, all[i], name.len))
 			return true;
-	/* a key of the data; the end of an upload has none */
+	/* a key for encryption, which an aborted upload does not need */
 	return !(q->flags & FUSEE_HTTP_DELETE) && name.len > n && !strncasecmp(name.p, customer, n);
 }
 

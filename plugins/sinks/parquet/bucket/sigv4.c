@@ -102,7 +102,7 @@ static void put_name(FILE *f, struct fusee_str s)
 		fputc(s.p[i] >= 'A' && s.p[i] <= 'Z' ? s.p[i] - 'A' + 'a' : s.p[i], f);
 }
 
-/* Without blanks around it, and one for several. */
+/* Writes a value without blanks around it, and a single blank for several. */
 static void put_value(FILE *f, struct fusee_str s)
 {
 	bool blank = false, begun = false;
@@ -191,7 +191,7 @@ static int put_authorization(char value[SIGV4_AUTHORIZATION], const char *id, co
 
 	if (!f)
 		return -ENOMEM;
-	setbuf(f, NULL); /* else what does not fit is seen only by fclose() */
+	setbuf(f, NULL); /* otherwise only fclose() would report that the text does not fit */
 	fprintf(f, ALGORITHM " Credential=%s/%s, SignedHeaders=", id, scope);
 	put_names(f, s);
 	fprintf(f, ", Signature=%s", signature);

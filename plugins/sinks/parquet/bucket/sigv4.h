@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Signatures of requests in version 4 of AWS, as servers of S3 expect them. libcurl can sign too,
- * but before 8.13 it encodes some paths and queries in another way than servers do.
+ * but before 8.13 it encodes some paths and queries differently from servers.
  */
 #ifndef PARQUET_SIGV4_H
 #define PARQUET_SIGV4_H
@@ -30,7 +30,8 @@ struct sigv4_request {
 void sigv4_time(char text[SIGV4_TIME], time_t);
 /* SHA-256. 0 or -ENOMEM. */
 int sigv4_hash(char hex[SIGV4_HASH], struct fusee_str bytes);
-/* Everything but letters, digits, "-._~" and what is in `keep` becomes %XX. The length, or -E2BIG.
+/* Encodes all characters except letters, digits, "-._~" and those of `keep` as %XX. The length, or
+ * -E2BIG.
  */
 int sigv4_encode(char *to, size_t size, struct fusee_str text, const char *keep);
 /* The value of the header Authorization. 0, -ENOMEM, or -EINVAL: too many headers, or texts that

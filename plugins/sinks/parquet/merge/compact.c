@@ -8,9 +8,9 @@
 
 #include "swap.h"
 
-#define PIECE (FUSEE_SECOND / 2)     /* of work behind a delivery */
+#define PIECE (FUSEE_SECOND / 2)     /* of work after a delivery */
 #define KEEP_OLD (60 * FUSEE_SECOND) /* readers may still be listing an exchanged folder */
-#define LEAST 4                      /* windows that are worth it */
+#define LEAST 4                      /* windows that are worth a merge */
 #define MOST 400                     /* in one file */
 #define SMALL (8ull << 20)           /* bytes of a window's files; larger windows stay */
 #define WAIT (FUSEE_SECOND / 4)      /* for the folder's lock */
@@ -20,13 +20,13 @@ struct compact {
 	uint64_t age;
 	int64_t codec;
 	int cancelled; /* atomic */
-	bool off;      /* the file system cannot do it */
-	/* partitions that are to be looked at, the last first; when they are looked for again */
+	bool off;      /* the file system cannot exchange folders */
+	/* partitions to be merged, the newest last; and the time of the next search */
 	struct partition *hours;
 	uint32_t nhours;
 	uint64_t hours_cap;
 	uint64_t next_ns;
-	/* of the partition that is being looked at; merge: NULL: none is */
+	/* the current partition; merge NULL: none */
 	struct partition hour;
 	struct merge_window *windows;
 	uint32_t nwindows, next, nmerged;
@@ -74,7 +74,7 @@ static void failed(struct compact *c, int err, const char *what, const char *why
 		  c->folder->dir, what, *why ? why : strerror(-err));
 }
 
-/* Other partitions would fail by it, too. */
+/* Whether other partitions would fail in the same way. */
 static bool is_general(int err)
 {
 	return err == -ENOSPC || err == -EDQUOT || err == -EROFS || err == -ENOMEM || err == -EIO ||
@@ -118,7 +118,7 @@ static int add_hours(struct compact *c, int at, const char *date)
 	return r;
 }
 
-/* All partitions are looked at once in an hour: windows may come late. */
+/* Lists the partitions, once an hour, because windows may arrive late. */
 static int find_hours(struct compact *c, int dir)
 {
 	int at = folder_open(dir, folder_tables[SAMPLES], 0), r = 0;
@@ -173,7 +173,7 @@ static int list_windows(struct compact *c)
 	return r;
 }
 
-/* Those that cannot be merged are dropped from the list. */
+/* Drops windows that cannot be merged from the list. */
 static void inspect_windows(struct compact *c)
 {
 	uint32_t kept = 0;
@@ -193,8 +193,8 @@ static void inspect_windows(struct compact *c)
 	qsort(c->windows, c->nwindows, sizeof(*c->windows), by_name);
 }
 
-/* Whether one of those that are kept has the same time, length, period and profile: in one file
- * no reader could tell their samples apart. Both names have the second, and are in order. */
+/* Whether a kept window has the same time, length, period and profile: in one file their samples
+ * could not be distinguished. Names contain the second and are sorted. */
 static bool is_kept(const struct compact *c, uint32_t kept, const struct merge_window *w)
 {
 	while (kept-- && !strncmp(c->windows[kept].name, w->name, 20))
@@ -203,7 +203,7 @@ static bool is_kept(const struct compact *c, uint32_t kept, const struct merge_w
 	return false;
 }
 
-/* Drops all but the first windows of the types that most of them have. Their number. */
+/* Keeps the first windows with the most frequent types. Returns their number. */
 static uint32_t choose(struct compact *c)
 {
 	uint32_t most = 0, kept = 0;
@@ -264,7 +264,7 @@ static int begin_merge(struct compact *c, int dir)
 
 	for (uint32_t i = 0; i < c->nwindows; i++)
 		bytes += c->windows[i].bytes;
-	if (max && bytes > max / 4) /* others would go for it */
+	if (max && bytes > max / 4) /* retention would remove other files for it */
 		return -EFBIG;
 	r = fusee_folder_make_room(c->folder, dir, bytes);
 	if (r)
@@ -324,7 +324,7 @@ static int take_place(struct compact *c, int dir, const char *name)
 	return r;
 }
 
-/* What is in the folder: the windows' stacks are still there. */
+/* Counts the bytes in the folder, where the windows' stacks still are. */
 static void count_bytes(struct compact *c)
 {
 	uint64_t old = 0, *bytes = &c->folder->bytes;
@@ -356,8 +356,8 @@ static int end_hour(struct compact *c, int dir)
 	fusee_log(self, FUSEE_DEBUG, "merged %u windows of %s/%s in '%s'", c->nmerged, c->hour.date,
 		  c->hour.hour, c->folder->dir);
 	close_hour(c);
-	/* it may have more windows, of other types, or that did not fit: of them, its folder is
-	 * exchanged again when no reader lists the old folder any more */
+	/* the hour may have more windows, of other types or beyond the limits: they are merged when
+	 * no reader can be listing the old folder any more */
 	again = fusee_now(CLOCK_REALTIME) + KEEP_OLD;
 	c->next_ns = again < c->next_ns ? again : c->next_ns;
 	return 0;
@@ -383,13 +383,13 @@ static int without(struct compact *c, int dir, struct merge_window *w, int err, 
 	r = begin_merge(c, dir);
 	if (r != -EAGAIN)
 		return r;
-	/* another process has begun to write such files: they are not ours to be discarded */
+	/* another process has begun to write these files, so they must not be discarded */
 	failed(c, r, "its files", "");
 	close_hour(c);
 	return 0;
 }
 
-/* Those that were counted are merged. */
+/* Begins to merge the windows that were counted. */
 static int begin_copy(struct compact *c)
 {
 	c->nmerged = c->next;
@@ -420,7 +420,7 @@ static int step(struct compact *c, int dir)
 	return r;
 }
 
-/* What all partitions would fail by ends the search until the next hour. */
+/* A failure that all partitions would have ends the work until the next hour. */
 static void give_up(struct compact *c, int dir, int err)
 {
 	bool never = err == -EOPNOTSUPP;

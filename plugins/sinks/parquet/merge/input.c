@@ -7,8 +7,8 @@
 
 #include "../rows.h"
 
-/* Of a column, or of the footer: a row group of a window was 64 MiB when it was written, and lists
- * have levels. */
+/* The limit for a column or a footer: a row group of a window took up to 64 MiB when it was
+ * written, and lists also have levels. */
 #define MEMORY (128ull << 20)
 
 static bool is_same(const char *a, const char *b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file of this sink that is read again, to be merged. Errors: -errno, with a sentence in `why`
- * for -EINVAL and -EFBIG. */
+/* A file of this sink that is read again for a merge. Errors: -errno, with a sentence in `why` for
+ * -EINVAL and -EFBIG. */
 #ifndef PARQUET_INPUT_H
 #define PARQUET_INPUT_H
 
@@ -11,7 +11,7 @@
 #include "../folder.h"
 
 /* Keys of a merged file's own metadata: "fusee.window.12" = "NAME TS DURATION PERIOD PROFILE", and
- * "fusee.window.12.lost.ring full" = "3". TS is -1 of a window without samples. */
+ * "fusee.window.12.lost.ring full" = "3". TS is -1 for a window without samples. */
 #define INPUT_WINDOW "fusee.window."
 #define INPUT_COLUMNS 24
 
@@ -23,14 +23,14 @@ struct input {
 	const char *why;
 };
 
-/* Opens a regular file of our own, whose columns are not looked at: only its metadata is. */
+/* Opens a regular file of this sink, without checking its columns: for its metadata. */
 int input_open_any(struct input *, int at, const char *name);
-/* The same, but it has the columns of a table of this sink. */
+/* The same, but checks that it has the columns of a table of this sink. */
 int input_open(struct input *, int at, const char *name, int table);
-void input_close(struct input *); /* also what did not open */
+void input_close(struct input *); /* also after a failed open */
 /* Loads columns of a row group; those of another are freed. */
 int input_load(struct input *, uint32_t group, const uint32_t *columns, uint32_t n);
-/* Loads the others of the same. */
+/* Loads the other columns of the same row group. */
 int input_load_rest(struct input *, uint32_t group);
 int64_t input_number(const struct input *, uint32_t column, uint64_t row);
 /* Copies the values of a row in a column that is loaded. */

@@ -9,22 +9,22 @@
 #include "order.h"
 #include "../rows.h"
 
-/* One file must not be more than `fusee query` takes at once. */
+/* What `fusee query` reads at once. */
 #define MAX_ROWS (1u << 20)
 #define MAX_STACKS (1u << 18)
 #define MAX_PAIRS 3000
 #define MAX_VALUES (32ull << 20) /* of all columns: samples may have many labels */
 #define MAX_BYTES (64ull << 20)  /* of the windows' files */
 #define LOSSES 64
-#define WRITER_MEMORY (64ull << 20) /* of a row group; one table is written behind the other */
-/* What a row group is planned to have: not all texts are counted, and parts are not equal. */
+#define WRITER_MEMORY (64ull << 20) /* of a row group; tables are written one by one */
+/* The planned size of a row group: not all texts are counted, and parts are not equal. */
 #define GROUP_BYTES (WRITER_MEMORY / 4 * 3)
 #define GROUP_ROWS (1 << 17)
 #define GROUP_STACKS (1u << 16)
 #define LEVEL 12 /* of zstd: a merged file is written once, and kept */
 
 #define UNNUMBERED (UINT32_MAX - 2) /* a stack whose samples are not written yet */
-#define WRITTEN (UINT32_MAX - 3)    /* a stack that is written itself */
+#define WRITTEN (UINT32_MAX - 3)    /* a stack that is already written */
 
 struct loss {
 	char key[256];
@@ -41,15 +41,15 @@ struct merge {
 	struct output outputs[TABLES];
 	struct fusee_parquet *writers[TABLES];
 	struct order order;
-	struct loss losses[LOSSES]; /* of all windows */
+	struct loss losses[LOSSES]; /* sums over all windows */
 	uint32_t nlosses, nwindows, npairs;
 	uint64_t rows, values, bytes;
-	/* while rows are copied: the row group, first of samples and then of stacks, windows of
-	 * which it has the rows, all rows of samples and of stacks */
+	/* while rows are copied: the row group, first of samples and then of stacks; windows copied
+	 * into it; rows of samples and of stacks */
 	uint32_t group, next;
 	uint64_t copied, copied_stacks;
-	/* By the number in windows and the row group: that in the merged file, less `base`, in the
-	 * order of sorted samples; so numbers ascend in steps of 1. */
+	/* By a stack's number in the windows and the row group: its number in the merged file, less
+	 * `base`. Numbers follow the sorted samples, so they ascend by 1. */
 	struct numbers stacks;
 	uint32_t nnumbered;
 	int64_t base;
@@ -62,7 +62,7 @@ static bool begins(struct fusee_str s, const char *with)
 	return s.len >= strlen(with) && !memcmp(s.p, with, strlen(with));
 }
 
-/* What all windows of a merged file have in common. */
+/* Whether the key's value is common to all windows of a merged file. */
 static bool is_common(struct fusee_str key)
 {
 	return begins(key, "fusee.schema") || begins(key, "fusee.type.") ||
@@ -120,7 +120,7 @@ static int put_pairs(struct merge *m, const struct input *in, int table)
 
 /* ---- windows ---- */
 
-/* Long texts are shortened in bounds: then windows may seem to be the same. */
+/* Bounds shorten long texts: different windows may have equal hashes. */
 static uint64_t hash_window(const struct fusee_parquet_file *file)
 {
 	uint64_t h = NUMBERS_OF_NONE;
@@ -166,7 +166,7 @@ static int write_bytes(void *arg, const void *bytes, uint64_t len)
 	return fusee_folder_write(((const struct output *)arg)->fd, bytes, len);
 }
 
-/* Of a window's number of a stack, in a row group of samples. */
+/* The key of a stack's number in windows and a row group. */
 static uint64_t key_of(int64_t number, uint32_t group)
 {
 	uint64_t h = ((uint64_t)number ^ (uint64_t)number >> 32) * 0x9e3779b97f4a7c15;
@@ -190,7 +190,7 @@ static int renumber(void *arg, int64_t number, int64_t *to)
 	return 0;
 }
 
-/* Numbers of different files must not meet: the name has 64 bits of chance. */
+/* A file's first number of a stack, by its name: numbers of different files must not collide. */
 static int64_t base_of(const char *name)
 {
 	uint64_t h = numbers_of_text(NUMBERS_OF_NONE, fusee_text(name));
@@ -228,7 +228,7 @@ int merge_new(struct merge **ret, int dir, const char *name, const int at[TABLES
 	return r;
 }
 
-/* What a window's samples have in common, and the numbers of its stacks. */
+/* The values common to a window's samples, and the numbers of its stacks. */
 struct common {
 	int64_t ts, duration, period;
 	char profile[512];
@@ -263,7 +263,7 @@ static int check_common(struct input *in, struct common *c, uint64_t rows)
 	return 0;
 }
 
-/* ---- windows are counted ---- */
+/* ---- counting rows ---- */
 
 /* services[code]: the number of the service. */
 static int find_services(struct merge *m, const struct input *in, uint32_t *services)
@@ -319,7 +319,7 @@ static int count_stacks(struct input *in, struct common *c, bool *broken)
 	return r < 0 ? r : 0;
 }
 
-/* Each of its samples has its stack. */
+/* Checks that each sample's stack is in the file of stacks. */
 static int check_stacks(struct input *in, const struct common *c, uint64_t rows)
 {
 	for (uint64_t i = 0; i < rows; i++)
@@ -393,7 +393,7 @@ bool merge_is_full(const struct merge *m)
 	       m->bytes >= MAX_BYTES || m->npairs >= MAX_PAIRS;
 }
 
-/* ---- windows are copied ---- */
+/* ---- copying rows ---- */
 
 int merge_order(struct merge *m)
 {
@@ -405,14 +405,14 @@ bool merge_is_copied(const struct merge *m)
 	return m->group >= m->order.ngroups && m->copied_stacks == m->nnumbered;
 }
 
-/* The file is not what it was when its rows were counted. */
+/* The file has changed since its rows were counted. */
 static int changed(struct input *in)
 {
 	in->why = "it was changed meanwhile";
 	return -ESTALE;
 }
 
-/* takes[row]: it is of the row group that is written. 1: some are; 0; -errno. */
+/* takes[row]: whether the row belongs to the row group that is written. 1: some do; 0; -errno. */
 static int choose_rows(const struct merge *m, struct input *in, uint64_t rows, uint8_t *takes)
 {
 	const struct fusee_parquet_values *v = in->values[rows_service],
@@ -514,7 +514,7 @@ static int copy_table(struct merge *m, const struct merge_window *w, int table, 
 	return r;
 }
 
-/* Sums of all windows stand behind the pairs of each. */
+/* The sums of all windows follow the pairs of each window. */
 static int finish(struct merge *m, int table)
 {
 	char number[32];
@@ -538,7 +538,7 @@ static int finish_samples(struct merge *m)
 	return finish(m, SAMPLES);
 }
 
-/* Behind the last window. The stacks follow when all samples are numbered. */
+/* Ends a row group after the last window. The stacks follow when all samples are numbered. */
 static int end_group(struct merge *m, const char **why)
 {
 	uint32_t before = m->order.ngroups;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows of one partition become one file of each table: memory is that of a row group and of the
- * numbers of the stacks. Rows are counted first, and then copied in the order of order.h: the
- * windows are read for each row group that is written, but only the row groups of theirs that have
- * such rows. Windows of the same types are merged, as many as `fusee query` reads at once.
+ * Merges windows of one partition into one file of each table, with the memory of a row group and
+ * of the numbers of the stacks. Rows are counted first, and then copied in the order of order.h:
+ * for each row group that is written, the windows are read again, but only those of their row
+ * groups that have rows for it. Windows of the same types are merged, at most as many as `fusee
+ * query` reads at once.
  */
 #ifndef PARQUET_MERGE_H
 #define PARQUET_MERGE_H
@@ -13,7 +14,7 @@
 /* A window that may be merged. */
 struct merge_window {
 	char name[NAME_SIZE];
-	uint64_t types;                     /* hash of what its samples' values are */
+	uint64_t types;                     /* hash of the types of its samples' values */
 	uint64_t window;                    /* hash of its time, length, period and profile */
 	uint64_t ino, samples_bytes, bytes; /* of its samples; bytes: also of its stacks */
 	bool chosen;
@@ -26,18 +27,18 @@ struct merge_options {
 
 struct merge; /* two files that are being written */
 
-/* What is known of a window before it is merged, all but `chosen`. `at`: the folders of its
- * partition. 0; -errno: it cannot be merged, *why: a sentence or "". */
+/* Reads all members but `chosen` of a window. `at`: the folders of its partition. 0; -errno: it
+ * cannot be merged, *why: a sentence or "". */
 int merge_inspect(struct merge_window *, const int at[TABLES], const char **why);
 /* Begins the files `name`, unfinished in `dir`. `at` is borrowed. */
 int merge_new(struct merge **, int dir, const char *name, const int at[TABLES],
 	      const struct merge_options *);
-/* Adds a window: its rows are counted. An error leaves files that can only be discarded. *why as
- * above; *broken: the window is the reason. */
+/* Adds a window and counts its rows. After an error the files can only be discarded. *why as above;
+ * *broken: the window is the cause. */
 int merge_add(struct merge *, const struct merge_window *, const char **why, bool *broken);
 /* No more should be added. */
 bool merge_is_full(const struct merge *);
-/* Behind the last: decides which rows are together. 0 or -errno. */
+/* After the last window: decides the row groups. 0 or -errno. */
 int merge_order(struct merge *);
 /* Copies rows of the next window: all windows in the order of their addition, and then the first
  * again, until merge_is_copied(). Errors as of merge_add(). */

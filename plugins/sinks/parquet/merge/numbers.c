@@ -21,7 +21,7 @@ static int grow(struct numbers *s)
 	struct numbers more = {
 		.nslots = s->nslots ? 2 * s->nslots : SLOTS, .n = s->n, .seed = s->seed};
 
-	/* a program may choose numbers that meet */
+	/* a program may choose numbers that collide */
 	if (!more.seed && getrandom(&more.seed, sizeof(more.seed), GRND_NONBLOCK) < 0)
 		more.seed = (uintptr_t)s;
 	more.seed |= 1;

@@ -15,14 +15,15 @@ struct numbers {
 	uint64_t nslots, n, seed; /* nslots: a power of 2 */
 };
 
-/* *value: the number's, which is the given one if the number is new. 1: it is new; 0; -ENOMEM. */
+/* Sets *value to the number's value; a new number gets the given value. 1: it is new; 0;
+ * -ENOMEM. */
 int numbers_add(struct numbers *, uint64_t key, uint32_t *value);
-/* Of a number that is there: sets its value. UINT32_MAX is none. */
+/* Sets the value of a number that is in the map; not UINT32_MAX. */
 void numbers_set(struct numbers *, uint64_t key, uint32_t value);
-/* UINT32_MAX: the number is not there. */
+/* UINT32_MAX: the number is not in the map. */
 uint32_t numbers_get(const struct numbers *, uint64_t key);
 void numbers_fini(struct numbers *);
-/* A number for texts that follow each other: for those before (NUMBERS_OF_NONE: none) and this.
- * FNV-1a, with a unit that is no byte behind each. */
+/* A hash of a sequence of texts: `before` is that of the earlier texts (NUMBERS_OF_NONE: none).
+ * FNV-1a; each text ends with a value that is not a byte. */
 uint64_t numbers_of_text(uint64_t before, struct fusee_str);
 #endif

@@ -7,12 +7,12 @@
 
 #include <fusee/bytes.h>
 
-#define DISTINCT 56 /* bytes that a stack takes beside its text: in two dictionaries */
-#define RATE 8      /* of stacks, whose texts are kept until there are too many */
+#define DISTINCT 56 /* bytes of a stack besides its text, in two dictionaries */
+#define RATE 8      /* texts of one in RATE stacks are kept, of fewer if there are too many */
 #define TEXT 4096   /* bytes of a text that is kept */
 #define TEXTS (8ull << 20)
 
-/* Neighbours differ in all bits. */
+/* Mixes all bits, so that adjacent numbers differ in all bits. */
 static uint64_t mix(uint64_t x)
 {
 	x = (x ^ x >> 31) * 0x9e3779b97f4a7c15;
@@ -41,7 +41,7 @@ uint32_t order_service(struct order *o, struct fusee_str name)
 	return i;
 }
 
-/* Keeps every second of the texts that are kept. */
+/* Drops half of the kept texts. */
 static void thin(struct order *o)
 {
 	uint32_t n = 0;
@@ -59,7 +59,7 @@ static void thin(struct order *o)
 	o->ntexts = n;
 }
 
-/* mixed: bits that decide nothing else. */
+/* mixed: bits that are not used for anything else. */
 static int keep_text(struct order *o, uint32_t service, uint64_t mixed, struct fusee_str text)
 {
 	struct order_text t = {.mixed = mixed, .service = service};
@@ -113,7 +113,7 @@ static int compare_texts(const struct order_service *x, const struct order_servi
 	return (x->hash > y->hash) - (x->hash < y->hash);
 }
 
-/* By name of the family's first, and of the family by name. */
+/* Sorts by the name of the family's first service, then by name. */
 static int by_family(const void *a, const void *b, void *services)
 {
 	const struct order_service *all = services, *x = &all[*(const uint32_t *)a],
@@ -123,13 +123,13 @@ static int by_family(const void *a, const void *b, void *services)
 				      : compare_texts(&all[x->family], &all[y->family]);
 }
 
-/* The key of one of a service's least numbers, which are of different ranges. 0: it has none. */
+/* The key of the k-th of a service's least numbers. 0: none. */
 static uint64_t least_of(const struct order_service *s, uint32_t k)
 {
 	return s->least[k] == UINT64_MAX ? 0 : s->least[k];
 }
 
-/* Two sets with much in common mostly have a least element in common. */
+/* Services whose sets of stacks overlap much mostly share a least number (MinHash). */
 static int find_families(struct order *o)
 {
 	struct numbers known = {0};
@@ -159,7 +159,7 @@ static void sort_services(const struct order *o, uint32_t *sorted)
 	qsort_r(sorted, o->nservices, sizeof(*sorted), by_family, o->services);
 }
 
-/* Rows and bytes of a family are those of its first. */
+/* Adds the rows and bytes of a family to its first service. */
 static int sum_families(struct order *o)
 {
 	int r = 0;
@@ -188,7 +188,7 @@ static int sum_families(struct order *o)
 
 /* ---- row groups ---- */
 
-/* Row groups that a family needs by itself. */
+/* The number of row groups that a family needs. */
 static uint32_t parts_of(const struct order_service *s, uint64_t bytes, uint64_t rows)
 {
 	uint64_t by_bytes = (s->bytes + bytes - 1) / bytes, by_rows = (s->rows + rows - 1) / rows;
@@ -196,8 +196,8 @@ static uint32_t parts_of(const struct order_service *s, uint64_t bytes, uint64_t
 	return (uint32_t)(by_bytes > by_rows ? by_bytes : by_rows);
 }
 
-/* The rows of all services of a family are in the row groups of its first, which need not be the
- * first in the order of names. */
+/* All services of a family use the row groups of its first service, which need not be the first by
+ * name. */
 static void form_groups(struct order *o, const uint32_t *sorted, uint64_t bytes, uint64_t rows)
 {
 	uint64_t nbytes = bytes, nrows = rows; /* of the last row group */
@@ -224,7 +224,7 @@ static void form_groups(struct order *o, const uint32_t *sorted, uint64_t bytes,
 	}
 }
 
-/* ---- where families are divided ---- */
+/* ---- dividing families ---- */
 
 static int compare_bytes(const char *a, uint64_t a_len, const char *b, uint64_t b_len)
 {
@@ -243,7 +243,8 @@ static int by_text(const void *a, const void *b, void *services)
 	return f == g ? compare_bytes(x->p, x->len, y->p, y->len) : f < g ? -1 : 1;
 }
 
-/* n texts of a family, sorted, say where its row groups begin: each has as many bytes of them. */
+/* Chooses the texts at which a family's row groups begin, of its n sorted texts, so that each row
+ * group gets equally many bytes of text. */
 static void split(struct order *o, struct order_service *family, const struct order_text *t,
 		  uint32_t n)
 {

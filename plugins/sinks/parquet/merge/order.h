@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which rows are together in a row group of a merged file. Services that have stacks in common, as
- * those of one program, are a family; families follow each other by name, as many as a row group
- * has room for; a family that needs more is divided by the texts of its stacks, at some of them. So
- * the text of a stack is in one row group of each family, beside those that begin as it does, and
- * the bounds of a row group exclude other services. All rows are counted first.
+ * Decides which rows share a row group of a merged file. Services with common stacks, as those of
+ * one program, form a family. Families are sorted by name, and a row group gets as many as fit; a
+ * family that needs more row groups is divided at some texts of its stacks. So a family has the
+ * text of a stack in one row group only, next to texts with the same beginning, and the bounds of a
+ * row group exclude other services. All rows are counted first.
  */
 #ifndef PARQUET_ORDER_H
 #define PARQUET_ORDER_H
@@ -37,7 +37,7 @@ struct order_stack {
 	uint32_t service, len; /* len: of its text */
 };
 
-/* Some of the texts of stacks: those whose mixed number is divided by `rate`. */
+/* A sample of the texts of stacks: those whose mixed number is a multiple of `rate`. */
 struct order_text {
 	uint64_t mixed;
 	char *p;
@@ -55,7 +55,7 @@ struct order {
 	struct order_text *texts;
 	uint32_t ntexts, rate; /* rate: a power of 2 */
 	uint64_t texts_bytes;
-	struct order_text *splits; /* where row groups of a family begin, but the first; borrowed */
+	struct order_text *splits; /* first texts of a family's later row groups; borrowed */
 	uint32_t nsplits;
 };
 
@@ -64,8 +64,8 @@ uint32_t order_service(struct order *, struct fusee_str name);
 /* Counts a row of this service: its bytes without texts of stacks, and its stack. 0 or -ENOMEM. */
 int order_row(struct order *, uint32_t service, uint64_t bytes, int64_t stack,
 	      struct fusee_str text);
-/* Forms the row groups: each has at most about `bytes` and `rows`. Nothing is counted from then on.
- * 0 or -ENOMEM. */
+/* Forms row groups of about `bytes` and `rows` at most. No row can be counted after it. 0 or
+ * -ENOMEM. */
 int order_finish(struct order *, uint64_t bytes, uint64_t rows);
 /* The number of a service; UINT32_MAX: there is none. */
 uint32_t order_find(const struct order *, struct fusee_str name);

@@ -16,7 +16,7 @@
 
 /* ---- the lock ---- */
 
-/* A file that others can open could be locked by them for ever. */
+/* The file must not be accessible to other users, who could lock it for ever. */
 static int open_lock(int at)
 {
 	char name[32];
@@ -60,7 +60,7 @@ int swap_lock(int dir, mode_t dir_mode, uint64_t wait_ns)
 	return r;
 }
 
-/* ---- which windows merged files have ---- */
+/* ---- the windows of merged files ---- */
 
 struct names {
 	char (*at)[NAME_SIZE];
@@ -91,7 +91,7 @@ static int add_names(struct names *s, int at, const char *merged)
 			break;
 	}
 	input_close(&in);
-	/* what no reader can read replaces nothing, nor does what retention has removed */
+	/* a file that readers cannot read, or that retention has removed, replaces nothing */
 	return r == -EINVAL || r == -EFBIG || r == -ENOENT ? 0 : r;
 }
 
@@ -155,7 +155,7 @@ static bool is_at(int at, const char *name)
 	return at >= 0 && !faccessat(at, name, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
-/* A window that came in between although it had no lock: another user's, or an older version's. */
+/* Puts back a window that was added without the lock, by another user or an older version. */
 static int put_back(const struct cleaning *c, const char *name)
 {
 	int to = folder_partition(c->dir, &c->p, SAMPLES, c->dir_mode), r;
@@ -171,7 +171,7 @@ static int clean_file(struct cleaning *c, const char *name)
 {
 	bool there = is_at(c->at[SAMPLES], name);
 
-	/* whose stacks are not there, retention has removed */
+	/* retention has removed windows whose stacks are missing */
 	if (!there && !name_is_merged(name) && !has(&c->replaced, name) &&
 	    is_at(c->at[STACKS], name))
 		return put_back(c, name);
@@ -224,7 +224,8 @@ static int clean_hour(int dir, mode_t dir_mode, int at, const char *old, uint64_
 	return r;
 }
 
-/* When the folder was moved; of a file system that does not note that, long ago. */
+/* Whether the folder was moved at least ns ago; true on file systems that do not record the
+ * time. */
 static bool is_since(int at, const char *name, uint64_t ns)
 {
 	struct stat st;
@@ -234,7 +235,7 @@ static bool is_since(int at, const char *name, uint64_t ns)
 		return true;
 	age = (int64_t)fusee_now(CLOCK_REALTIME) - st.st_ctim.tv_sec * FUSEE_SECOND -
 	      st.st_ctim.tv_nsec;
-	return age < 0 || age >= (int64_t)ns; /* the clock was set */
+	return age < 0 || age >= (int64_t)ns; /* < 0: the clock was set back */
 }
 
 int swap_clean(int dir, mode_t dir_mode, uint64_t min_ns, uint64_t *stacks_bytes)
@@ -273,7 +274,7 @@ static const struct merge_window *find(const struct swap *s, const char *name)
 	return NULL;
 }
 
-/* 1: it is one of those that are replaced. */
+/* 1: the file is one of the replaced windows. */
 static int take_over(const struct swap *s, int from, int to, const char *name)
 {
 	const struct merge_window *w = find(s, name);
@@ -300,7 +301,7 @@ static int take_all_over(const struct swap *s, int from, int to)
 		r = take_over(s, from, to, e->d_name);
 		found += r == 1;
 	}
-	if (r >= 0 && d && !e && errno) /* a file that is not seen would not be there any more */
+	if (r >= 0 && d && !e && errno) /* a file that readdir() missed would be lost */
 		r = -errno;
 	if (d)
 		closedir(d);

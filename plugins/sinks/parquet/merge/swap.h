@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a merged file takes the place of its windows. The folder of an hour's samples is made a
- * second time, with the merged file and all that it does not replace, and the two are exchanged by
- * one system call: at no moment is a row in both, or in none, whatever ends meanwhile. The merged
- * stacks are there before, the windows' own stacks go later; both are a set, in which nothing is
- * counted.
+ * Replaces windows by their merged file. A second folder of an hour's samples is made, with the
+ * merged file and all files that it does not replace, and the two folders are exchanged by one
+ * system call: at no moment is a row in both files or in none, even after a crash. The merged
+ * stacks are added before, and the windows' own stacks are removed later; stacks are a set, so
+ * duplicates do no harm.
  *
- * The second folder is DIR/.unfinished/old-2026-11-22T08. What is in it is garbage, before the
- * exchange as well as after it: swap_clean() removes the stacks of what `samples` no longer has,
- * and then the folder.
+ * The second folder is DIR/.unfinished/old-2026-11-22T08. Its content is garbage, before the
+ * exchange as well as after it: swap_clean() removes the stacks of windows that `samples` no longer
+ * has, and then the folder.
  */
 #ifndef PARQUET_SWAP_H
 #define PARQUET_SWAP_H
 
 #include "merge.h"
 
-/* Whoever adds files to partitions or exchanges them has the lock of the folder, which processes of
- * one user share. A descriptor, to be closed; -EAGAIN: another has had it for wait_ns; -errno. */
+/* Takes the folder's lock, which each process of the user holds while it adds files to partitions
+ * or exchanges them. A descriptor, whose close releases it; -EAGAIN: another process has held it
+ * for wait_ns; -errno. */
 int swap_lock(int dir, mode_t dir_mode, uint64_t wait_ns);
 
 struct swap {
 	int dir;                   /* locked */
-	const struct partition *p; /* of which */
-	const char *part, *name;   /* of the merged files: while unfinished, and from then on */
-	const struct merge_window *windows; /* all that it knows of; it replaces those `chosen` */
+	const struct partition *p; /* the partition */
+	const char *part, *name;   /* names of the merged files: while unfinished, and afterwards */
+	const struct merge_window *windows; /* known windows; those `chosen` are replaced */
 	uint32_t n, nchosen;
 	mode_t dir_mode;
 };
 
-/* 0; -ESTALE: the partition is not any more what was merged; -EEXIST: it has something that is not
- * ours; -EOPNOTSUPP: the file system cannot exchange folders; -errno. */
+/* 0; -ESTALE: the partition has changed since the merge; -EEXIST: it has a foreign file;
+ * -EOPNOTSUPP: the file system cannot exchange folders; -errno. */
 int swap_in(const struct swap *);
 
-/* Removes what remains of replaced windows, since min_ns ago or longer. *stacks_bytes: adds the
+/* Removes what remains of windows that were replaced at least min_ns ago. *stacks_bytes: adds the
  * sizes of the stacks that were removed. 0 or -errno. */
 int swap_clean(int dir, mode_t dir_mode, uint64_t min_ns, uint64_t *stacks_bytes);
 
