@@ -28,7 +28,7 @@
 /* A directory of one hierarchy. */
 struct node {
 	struct node *next;
-	int wd;        /* inotify's watch; -1: the directory cannot be watched */
+	int wd;        /* inotify watch; -1: the directory cannot be watched */
 	uint32_t tree; /* index into trees */
 	char *path;    /* owned; in the hierarchy: "/a/b" */
 };
@@ -123,7 +123,7 @@ static int group_add(struct cgroup *c, struct node *n)
 	return first ? put(c, n->path) : 0;
 }
 
-/* The reverse; the last directory of a group deletes the target. */
+/* Removes a directory from its group; the last directory of a group deletes the target. */
 static void group_remove(struct cgroup *c, const struct node *n)
 {
 	struct group **at = place_of(c, n->path), *g = *at;
@@ -200,7 +200,7 @@ static void join(char *out, const char *a, const char *b, const char *name)
 
 static int add_tree(struct cgroup *c, uint32_t tree, const char *path);
 
-/* Adds the directories below `path`, which is watched already, so that none can be missed. */
+/* Adds the directories below `path`. The path is watched already, so no directory is missed. */
 static int scan(struct cgroup *c, uint32_t tree, const char *path)
 {
 	char dir[MAX_PATH], child[MAX_PATH];
@@ -304,7 +304,7 @@ static int add_tree(struct cgroup *c, uint32_t tree, const char *path)
 	if (old)
 		drop_old(c, old);
 	if (wd >= 0 && *node_of(c, wd))
-		return 0; /* found under another path: a mount within the tree */
+		return 0; /* found under another path, by a mount within the tree */
 	r = new_node(c, tree, wd, full);
 	return r ? r : scan(c, tree, path);
 }

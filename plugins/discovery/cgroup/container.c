@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Forms of paths, each as its runtime's source or documentation gives it: Docker and runc's
- * cgroupfs and systemd drivers, BuildKit, containerd's CRI plugin, CRI-O, Podman's libpod, Kata,
- * Kubernetes' kubepods, Amazon ECS, garden, Mesos, systemd-nspawn(1) and systemd-machined,
- * lxc.container.conf(5). tests/data/cgroups.txt has paths as they are met.
+ * Forms of paths, from the source or documentation of each runtime: Docker and runc's cgroupfs and
+ * systemd drivers, BuildKit, containerd's CRI plugin, CRI-O, Podman's libpod, Kata, Kubernetes'
+ * kubepods, Amazon ECS, garden, Mesos, systemd-nspawn(1) and systemd-machined,
+ * lxc.container.conf(5). tests/data/cgroups.txt has real paths.
  */
 #include "container.h"
 
@@ -33,7 +33,7 @@ static bool is_build_id(struct fusee_str w)
 	return w.len == BUILD_ID_LEN;
 }
 
-/* Hexadecimal digits, and a dash behind 8, 12, 16 and 20 of them. */
+/* Whether it is hexadecimal digits with a dash after 8, 12, 16 and 20 of them. */
 static bool is_uuid(struct fusee_str w)
 {
 	static const size_t dashes[] = {8, 13, 18, 23};
@@ -152,7 +152,7 @@ static bool by_colons(struct container *c, struct fusee_str w)
 										 : "");
 }
 
-/* IDs of other forms are known by what stands above them, or above that: "/ecs/TASK/ID",
+/* Recognizes IDs of other forms by the parent or grandparent in the path: "/ecs/TASK/ID",
  * "/garden/good/ID". */
 static bool by_place(struct container *c, const struct fusee_str *words, int at)
 {
@@ -176,7 +176,7 @@ static bool by_place(struct container *c, const struct fusee_str *words, int at)
 	return false;
 }
 
-/* A plain id says its runtime by what stands above it. */
+/* The components above a plain ID tell its runtime. */
 static bool by_parents(struct container *c, const struct fusee_str *words, int at)
 {
 	const char *runtime = "";
@@ -230,7 +230,7 @@ static bool by_name(struct container *c, const struct fusee_str *words, int at)
 
 bool container_of(const char *path, struct container *c)
 {
-	struct fusee_str words[MAX_WORDS + 1] = {0}; /* one more that is empty */
+	struct fusee_str words[MAX_WORDS + 1] = {0}; /* and an empty word at the end */
 	int n = 0;
 
 	while (*path && n < MAX_WORDS) {
@@ -249,8 +249,8 @@ bool container_of(const char *path, struct container *c)
 
 /* ---- pods ---- */
 
-/* A UID is a UUID, or the 32 hexadecimal digits that the kubelet gives to pods of files. In a
- * slice's name '_' replaces '-', except where the kubelet is of 2017. */
+/* Whether it is a UID: a UUID, or the 32 hexadecimal digits that the kubelet assigns to static
+ * pods. In a slice's name '_' replaces '-', except with kubelets of 2017. */
 static bool is_uid(const char *p, size_t len, bool slice)
 {
 	if (len != POD_UID - 1 && len != 32)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which container a control group is of, by the forms of path that the runtimes give theirs. */
+/* Finds the container of a control group by the path, whose form depends on the runtime. */
 #ifndef CGROUP_CONTAINER_H
 #define CGROUP_CONTAINER_H
 
@@ -11,11 +11,10 @@ struct container {
 				say */
 };
 
-#define POD_UID 37 /* 36 characters, or 32 of a pod that the kubelet has from a file */
+#define POD_UID 37 /* 36 characters, or 32 for a static pod */
 
 /* The innermost container of the path; false: none. */
 bool container_of(const char *path, struct container *);
-/* The UID of the Kubernetes pod that the path is in, by the kubelet's forms of paths; false: it is
- * in none. */
+/* The UID of the Kubernetes pod of the path, by the kubelet's forms of paths; false: none. */
 bool container_pod_uid(const char *path, char uid[POD_UID]);
 #endif

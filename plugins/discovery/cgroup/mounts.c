@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The same order as the core's choice of a process's path. */
+/* The same order in which the core chooses a process's path. */
 static const char *const controllers[] = {"pids", "memory", "cpu", "cpuacct", "devices", "freezer"};
 #define CONTROLLERS (sizeof(controllers) / sizeof(controllers[0]))
 
-/* A mount of a hierarchy, the best until now. */
+/* The best mount of a hierarchy so far. */
 struct place {
 	struct tree tree;
 	bool found;
@@ -35,7 +35,7 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* mountinfo writes blanks and the like as \040. */
+/* mountinfo escapes blanks and some other characters, as \040. */
 static void unescape(char *out, size_t cap, const char *p)
 {
 	size_t to = 0;
@@ -51,8 +51,9 @@ static void unescape(char *out, size_t cap, const char *p)
 	out[to] = '\0';
 }
 
-/* "/../..": mounted from above our cgroup namespace, so that it has the groups of other containers
- * too. Paths count from that mount's root, as the core counts those of processes. */
+/* "/../..": mounted from above this process's cgroup namespace, so that it also contains the groups
+ * of other containers. Paths are relative to the root of this mount, as the core's paths of
+ * processes are. */
 static bool is_above(const char *root)
 {
 	bool above = !strncmp(root, "/..", 3);

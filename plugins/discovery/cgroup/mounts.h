@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where control groups are mounted (cgroups(7), proc_pid_mountinfo(5)). */
+/* Finds the mounts of control groups (cgroups(7), proc_pid_mountinfo(5)). */
 #ifndef CGROUP_MOUNTS_H
 #define CGROUP_MOUNTS_H
 
@@ -14,7 +14,7 @@ struct tree {
 };
 
 /* The hierarchies in which a process's own path may be found: v2's, name=systemd, and the first of
- * pids, memory, cpu, cpuacct, devices, freezer. `instead`: a folder that is laid out like
- * /sys/fs/cgroup, "" the mounts of this process. 0, or -ENOMEM: not all were read. */
+ * pids, memory, cpu, cpuacct, devices, freezer. `instead`: a folder with the layout of
+ * /sys/fs/cgroup; "": the mounts of this process. 0, or -ENOMEM: not all were read. */
 int mounts_find(const char *instead, struct tree trees[MAX_TREES], uint32_t *n);
 #endif

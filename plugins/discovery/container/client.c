@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #define READ_BYTES 8192l /* libcurl reads up to 100 times as much in one callback */
-/* With less than a frame of HTTP/2, 16 KiB, libcurl 7.88 forgets what it has read already, until
- * the socket has more. */
+/* With a buffer smaller than a frame of HTTP/2, 16 KiB, libcurl 7.88 does not pass on bytes that it
+ * has read until the socket has more. */
 #define READ_FRAMES 65536l
 #define CONNECT (10 * FUSEE_SECOND) /* longest time to connect */
 #define MAX_HEADER 262144ul         /* bytes of an answer's header, trailers included */
@@ -27,7 +27,7 @@ struct request {
 	bool active;    /* a request is under way */
 	bool podman;    /* answers */
 	bool stopped;
-	uint64_t began_ns, last_ns; /* last_ns: when the last byte came */
+	uint64_t began_ns, last_ns; /* last_ns: when the last byte arrived */
 	uint64_t silence_ns, most_ns;
 	uint64_t header_bytes;
 	struct request_result result;
@@ -93,7 +93,7 @@ struct client *client_new(const struct fusee_self *self)
 		free(c);
 		return NULL;
 	}
-	/* a request without an end keeps a connection: gRPC's others have one of their own */
+	/* a request that does not end occupies a connection, so other gRPC requests use another */
 	curl_multi_setopt(c->loop.multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
 	return c;
 }
@@ -220,7 +220,7 @@ int request_begin(struct request *r, const struct request_options *o, uint64_t n
 	r->most_ns = o->most_ns;
 	r->began_ns = r->last_ns = now_ns;
 	if (set_up(r, o) || fusee_http_loop_add(&r->client->loop, r->easy, now_ns))
-		return -ENOMEM; /* a path that is too long for a socket was refused before */
+		return -ENOMEM; /* paths that are too long for a socket were refused before */
 	r->active = true;
 	return 0;
 }
@@ -235,7 +235,7 @@ bool request_is_podmans(const struct request *r)
 	return r->podman;
 }
 
-/* ---- how it ends ---- */
+/* ---- the end of a request ---- */
 
 static void explain(struct request *r, CURLcode code)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HTTP requests over unix sockets, HTTP/1.1 or gRPC's HTTP/2, by libcurl's multi interface. Nothing
- * here waits: the host watches libcurl's descriptors, and the caller sees to the deadlines. On the
+ * here blocks: the host watches libcurl's descriptors, and the caller keeps the deadlines. On the
  * control thread.
  */
 #ifndef CONTAINER_CLIENT_H
@@ -14,16 +14,16 @@
 enum request_end {
 	REQUEST_ANSWERED, /* the answer is complete */
 	REQUEST_STOPPED,  /* body() did not accept it, or its header is too large */
-	REQUEST_SILENT,   /* no byte came for the time that the request has */
-	REQUEST_ENDLESS,  /* it did not end in the time that it has */
+	REQUEST_SILENT,   /* no byte arrived for silence_ns */
+	REQUEST_ENDLESS,  /* it did not end within most_ns */
 	REQUEST_BROKEN,   /* the connection could not be made, or ended */
 };
 
 /* How a request ended. */
 struct request_result {
 	enum request_end end;
-	long status;       /* of HTTP; 0: none came */
-	int grpc_status;   /* -1: none came */
+	long status;       /* of HTTP; 0: none */
+	int grpc_status;   /* -1: none */
 	int error;         /* of REQUEST_BROKEN: errno of connect(2), 0: not known */
 	char message[256]; /* of gRPC, or why it is REQUEST_BROKEN; without control characters */
 };
@@ -52,13 +52,13 @@ void client_free(struct client *);                    /* after its requests; NUL
 
 struct request *request_new(struct client *, const struct request_calls *); /* NULL: no memory */
 void request_free(struct request *);                                        /* NULL is valid */
-/* There must be none under way. The options are borrowed until it returns. 0 or -ENOMEM. */
+/* No request may be active. The options are borrowed until this returns. 0 or -ENOMEM. */
 int request_begin(struct request *, const struct request_options *, uint64_t now_ns);
 bool request_is_active(const struct request *);
 bool request_is_podmans(const struct request *); /* Podman answers */
 
-/* The host reports events (of epoll) for fd, or a deadline has passed (fd -1). Calls ended() of the
- * requests that have ended; there others may begin. */
+/* The host reports events (of epoll) for fd, or a deadline has passed (fd -1). Calls ended() for
+ * each ended request; ended() may begin others. */
 void client_run(struct client *, int fd, uint32_t events, uint64_t now_ns);
 /* When client_run() is to be called at the latest (CLOCK_MONOTONIC ns); UINT64_MAX: never. */
 uint64_t client_deadline(const struct client *);

@@ -26,7 +26,7 @@ struct containers {
 	bool committed;
 };
 
-/* The words before a path, and what a path of the kind has in its name. */
+/* The prefixes of paths, and the part of a path by which its kind is recognized. */
 static const struct {
 	const char *word, *name;
 	enum daemon_kind kind;

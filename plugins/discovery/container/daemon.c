@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two requests at a time: the events, and a query. Each time that the events begin the containers
- * are listed, and once more a moment later, because containerd does not say from when on it sends
- * events. An event of Docker's API has all that is needed; what containerd's events name is looked
- * up. The CRI has no events that all versions have: its containers are listed every period.
+ * There are two requests at a time: the events, and a query. Each time that the events begin, the
+ * containers are listed, and once more a moment later, because it is unknown from when on
+ * containerd sends events. An event of Docker's API has all data; a container of containerd's
+ * events is looked up. Not all versions of the CRI have events, so its containers are listed every
+ * period.
  */
 #include "daemon.h"
 
@@ -18,7 +19,7 @@
 #define MAX_ERROR (64u << 10) /* bytes of an answer that is an error */
 #define PAUSE_FIRST (FUSEE_SECOND / 4)
 #define PAUSE_MOST (5 * FUSEE_SECOND)
-#define SETTLE (2 * FUSEE_SECOND)   /* until the second list */
+#define SETTLE (2 * FUSEE_SECOND)   /* the time until the second list */
 #define STABLE (5 * FUSEE_SECOND)   /* events that ended earlier are requested after a pause */
 #define RELIST (300 * FUSEE_SECOND) /* between lists beside events */
 #define MAX_SPACES 64u
@@ -30,10 +31,10 @@ struct side {
 	struct request *request;
 	struct reader *reader;
 	uint64_t due_ns, pause_ns, began_ns;
-	uint64_t bytes, since_ns; /* of the answer, since then */
+	uint64_t bytes, since_ns; /* of the answer, since since_ns */
 	const char *problem;      /* why the answer was not accepted */
 	int error;                /* of the host, or -ENOMEM */
-	bool failing;             /* and said[] why */
+	bool failing;             /* failing: said[] is the reason */
 	char said[640];
 };
 
@@ -55,7 +56,7 @@ struct daemon {
 	uint32_t nspaces, space;
 	struct pending *pending; /* MAX_PENDING; the first is looked up first */
 	uint32_t npending;
-	bool listed;  /* once at least */
+	bool listed;  /* at least once */
 	bool settled; /* see daemon_is_settled() */
 };
 
@@ -64,7 +65,7 @@ static bool has_events(const struct daemon *d)
 	return d->at.kind != DAEMON_CRI;
 }
 
-/* ---- what answers say ---- */
+/* ---- reading answers ---- */
 
 static void look_up(struct daemon *d, const struct container *c)
 {
@@ -72,7 +73,7 @@ static void look_up(struct daemon *d, const struct container *c)
 		if (!strcmp(d->pending[i].id, c->id) && !strcmp(d->pending[i].space, c->space))
 			return;
 	if (d->npending == MAX_PENDING) {
-		d->query.due_ns = d->o->now_ns; /* a list has them all */
+		d->query.due_ns = d->o->now_ns; /* a list has all containers */
 		return;
 	}
 	memcpy(d->pending[d->npending].id, c->id, sizeof(c->id));
@@ -80,7 +81,7 @@ static void look_up(struct daemon *d, const struct container *c)
 	d->npending++;
 }
 
-/* The CRI's lists may have the ID of an image in place of its name, which the status has. */
+/* The CRI's lists may have the ID of an image instead of its name; the status has the name. */
 static int put_of_cri(struct daemon *d, const struct container *of)
 {
 	struct container c = *of;
@@ -136,7 +137,7 @@ static int on_found(void *arg, enum found found, const struct container *c)
 	return s->error;
 }
 
-/* The answer is longer than answers are. */
+/* Whether the answer is longer than any valid answer. */
 static bool is_endless(struct side *s, long status)
 {
 	struct daemon *d = s->of;
@@ -242,7 +243,7 @@ static int begin_look_up(struct daemon *d)
 
 /* ---- failures ---- */
 
-/* The reason that is counted, and text[] for people. */
+/* Returns the reason for the metric; writes text[] for the log. */
 static const char *explain(const struct side *s, const struct request_result *result, char *text,
 			   size_t size)
 {
@@ -284,8 +285,8 @@ static const char *explain(const struct side *s, const struct request_result *re
 	return "refused";
 }
 
-/* Docker and others that do not run, or that this user may not ask, are no failure where a script
- * does not name them. */
+/* A daemon that does not run, or that this user may not query, is a failure only if a script names
+ * its socket. */
 static bool is_absent(const struct daemon *d, const struct request_result *result)
 {
 	return d->at.optional && result->end == REQUEST_BROKEN &&
@@ -351,8 +352,8 @@ static void count_request(const struct side *s, const struct request_result *res
 		       1);
 }
 
-/* Events end when the daemon does: then both requests are made anew. If it does not run any more
- * the query says so. */
+/* Events end when the daemon ends: then both requests begin again. The query fails if the daemon
+ * does not run. */
 static void events_ended(void *arg, const struct request_result *result)
 {
 	struct side *s = arg;
@@ -422,7 +423,7 @@ static void query_ended(void *arg, const struct request_result *result)
 	    result->grpc_status <= 0 && reader_end(s->reader))
 		s->problem = reader_problem(s->reader);
 	count_request(s, result);
-	if (s->error) { /* the host refused a target, or there is no memory: all is listed again */
+	if (s->error) { /* refused by the host, or no memory: lists all again */
 		d->listing = false;
 		pause_side(s);
 	} else if (d->ask == ASK_ONE) {

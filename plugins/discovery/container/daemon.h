@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Follows the containers of one daemon by its socket: a list of them, and where the daemon has them
- * the events that change it; else a list every period. On the control thread.
+ * Follows the containers of one daemon by its socket: a list, and then events if the daemon has
+ * them; otherwise a list every period. On the control thread.
  */
 #ifndef CONTAINER_DAEMON_H
 #define CONTAINER_DAEMON_H
@@ -25,7 +25,7 @@ struct daemon_socket {
 	const char *path;
 	enum daemon_kind kind;
 	uint32_t number; /* names the daemon in targets' keys */
-	bool optional;   /* that it is not there is no failure */
+	bool optional;   /* its absence is not a failure */
 };
 
 /* All is borrowed until daemon_free(). NULL: no memory. */
@@ -36,6 +36,6 @@ void daemon_free(struct daemon *); /* NULL is valid */
 int daemon_go_on(struct daemon *);
 /* When daemon_go_on() is to be called at the latest (CLOCK_MONOTONIC ns); UINT64_MAX: never. */
 uint64_t daemon_deadline(const struct daemon *);
-/* Its containers are known, or it is optional and has failed once. */
+/* Whether its containers are known, or it is optional and has failed once. */
 bool daemon_is_settled(const struct daemon *);
 #endif

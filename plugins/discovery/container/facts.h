@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is kept of a container while an answer is read: fixed room for texts; longer texts are
- * truncated, longer IDs are none. */
+/* The data of a container while an answer is read, with fixed room for texts. Longer texts are
+ * truncated; longer IDs are ignored. */
 #ifndef CONTAINER_FACTS_H
 #define CONTAINER_FACTS_H
 
@@ -32,7 +32,7 @@ struct container {
 	char pod_container[CONTAINER_NAME], pod[CONTAINER_NAME],
 		namespace[CONTAINER_NAME]; /* of the kubelet's labels; "": of no pod */
 	char cgroup[CONTAINER_PATH];       /* "": not known */
-	bool sandbox;                      /* the container that only keeps a pod's namespaces */
+	bool sandbox;                      /* the container that only holds a pod's namespaces */
 	bool ended;
 	char (*values)[CONTAINER_VALUE]; /* of the chosen labels; "": it has none */
 	uint32_t nvalues;
@@ -41,13 +41,13 @@ struct container {
 int container_init(struct container *, uint32_t nvalues); /* 0 or -ENOMEM */
 void container_fini(struct container *);
 void container_clear(struct container *); /* for the next container; keeps the memory */
-/* A label of the container was read. The texts need not be terminated. */
+/* Takes a label of the container. The texts need not be terminated. */
 void container_label(struct container *, struct chosen_list, struct fusee_str key,
 		     struct fusee_str text);
-/* Is this text an ID of an image, and not its name? */
+/* Whether this text is an image's ID, not its name. */
 bool container_is_image_id(const char *text);
 
-/* Is this UTF-8, without a NUL? */
+/* Whether this is UTF-8 without a NUL. */
 bool text_is_clean(struct fusee_str);
 #define TEXT_SET(field, text) fusee_text_copy(field, sizeof(field), text)
 #endif

@@ -8,10 +8,10 @@
 #define LABELS 32u /* that the core takes of a target */
 #define KEY (CONTAINER_NAME + CONTAINER_ID + 16)
 
-/* Of a container only the target's key is kept. */
+/* A known container; of its texts only the target's key is kept. */
 struct known {
 	struct known *next;
-	uint64_t ended_ns; /* 0: it runs, or may */
+	uint64_t ended_ns; /* 0: it runs, or may run */
 	uint32_t daemon, list;
 	char *image; /* see names_set_image() */
 	char key[];
@@ -22,7 +22,7 @@ struct names {
 	struct chosen_list chosen;
 	struct known *buckets[BUCKETS]; /* by key */
 	uint32_t n, list;
-	uint64_t sweep_ns; /* when something is due at the earliest; UINT64_MAX: never */
+	uint64_t sweep_ns; /* when the next removal is due at the earliest; UINT64_MAX: never */
 	bool warned_full;
 };
 
@@ -80,7 +80,7 @@ static struct known *find(struct names *n, uint32_t daemon, const char *space, c
 
 /* ---- targets ---- */
 
-/* An ID as the cgroup discovery finds it in paths. */
+/* Whether the ID has the form that the cgroup discovery finds in paths. */
 static bool is_path_id(const char *id)
 {
 	return strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64;
@@ -96,8 +96,8 @@ static bool is_id(const char *id)
 	return *id && !*c;
 }
 
-/* A container of a pod has its name there; a sandbox, which only keeps a pod's namespaces, has
- * none. */
+/* The container's name: in a pod its name there; a sandbox, which only holds a pod's namespaces,
+ * has none. */
 static const char *name_of(const struct container *c)
 {
 	if (*c->pod_container)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The answers of daemons, read piece by piece as they come: JSON of Docker's API, which Podman has
- * too, and gRPC messages of containerd and of the CRI. One object or message at a time is in
- * memory, and of it only what struct container has.
+ * Reads the answers of daemons incrementally: JSON of Docker's API, which Podman has too, and gRPC
+ * messages of containerd and of the CRI. Of one object or message at a time, only the data for
+ * struct container is in memory.
  */
 #ifndef CONTAINER_READER_H
 #define CONTAINER_READER_H
@@ -22,16 +22,16 @@ enum ask {
 };
 
 enum found {
-	FOUND_CONTAINER, /* with all that is known of it */
-	FOUND_CHANGED,   /* its id and space only: it has to be looked up */
-	FOUND_ENDED,     /* its id and space only */
-	FOUND_SPACE,     /* its space only */
+	FOUND_CONTAINER, /* with all its data */
+	FOUND_CHANGED,   /* with id and space only: it must be looked up */
+	FOUND_ENDED,     /* with id and space only */
+	FOUND_SPACE,     /* with its space only */
 };
 
 struct reader;
 
-/* Is called for each container that is read, which is valid until it returns; not 0: the rest is
- * not read. */
+/* Called for each container, which is valid until it returns; a result other than 0 ends the
+ * reading. */
 typedef int (*reader_each)(void *arg, enum found, const struct container *);
 
 /* chosen: borrowed until reader_free(). NULL: no memory. */
@@ -40,8 +40,8 @@ void reader_free(struct reader *); /* NULL is valid */
 
 /* Begins an answer. space: of the request; "": none. 0 or -ENOMEM. */
 int reader_begin(struct reader *, enum ask, const char *space);
-/* The next bytes of it. 0; -EBADMSG: it is not what was requested, reader_problem() says why;
- * -ENOMEM; or what each() returned. After an error only reader_begin() is allowed. */
+/* The next bytes of it. 0; -EBADMSG: not the requested answer, see reader_problem(); -ENOMEM; or
+ * what each() returned. After an error only reader_begin() is allowed. */
 int reader_feed(struct reader *, const char *bytes, size_t n);
 /* The answer is complete. 0, or -EBADMSG. */
 int reader_end(struct reader *);

@@ -15,7 +15,7 @@ struct grpc_reader {
 	uint8_t head[FUSEE_PROTO_FRAME];
 	uint32_t nhead;
 	uint32_t length;            /* of the message */
-	struct fusee_bytes message; /* room grows with what has come, not with what a head says */
+	struct fusee_bytes message; /* room grows with received bytes, not by the head's length */
 };
 
 /* ---- parts of messages ---- */
@@ -77,12 +77,12 @@ static int set_text(struct reader_base *b, const struct fusee_proto_field *f, ch
 
 static int set_id(struct reader_base *b, const struct fusee_proto_field *f)
 {
-	if (f->bytes.len >= sizeof(b->container.id)) /* the beginning of an ID is no ID */
+	if (f->bytes.len >= sizeof(b->container.id)) /* a truncated ID would be wrong */
 		return check_text(b, f);
 	return set_text(b, f, b->container.id, sizeof(b->container.id));
 }
 
-/* A text in a message in this message: metadata's name, an image's. */
+/* Takes a text of a message within this message: the name of metadata or of an image. */
 static int set_inner(struct reader_base *b, const struct fusee_proto_field *f, char *to,
 		     size_t size)
 {

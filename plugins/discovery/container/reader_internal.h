@@ -4,7 +4,7 @@
 
 #include "reader.h"
 
-/* What both forms of answers need. */
+/* Shared by the readers of both forms of answers. */
 struct reader_base {
 	enum daemon_kind kind;
 	enum ask ask;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Docker's API (docs.docker.com/reference/api/engine), as Podman has it too. yajl reports each
- * value as it comes. What no edge leads to is not kept.
+ * value as it comes. Values without an edge are ignored.
  */
 #include <fusee/http_curl.h>
 #include <fusee/json.h>
@@ -93,7 +93,7 @@ static void on_attribute(struct json_reader *r, struct fusee_str key, struct fus
 
 static void on_id(struct container *c, struct fusee_str text)
 {
-	if (text.len < sizeof(c->id)) /* the beginning of an ID is no ID */
+	if (text.len < sizeof(c->id)) /* a truncated ID would be wrong */
 		TEXT_SET(c->id, text);
 }
 
@@ -103,7 +103,7 @@ static void on_name(struct container *c, struct fusee_str text)
 		text.p++;
 		text.len--;
 	}
-	/* "/web/alias" is the name that another container has for it */
+	/* "/web/alias" is another container's name for it */
 	if (!*c->name && !memchr(text.len ? text.p : "", '/', text.len))
 		TEXT_SET(c->name, text);
 }
@@ -286,7 +286,7 @@ int json_reader_feed(struct json_reader *r, const char *bytes, size_t n)
 int json_reader_end(struct json_reader *r)
 {
 	if (r->base->ask == ASK_EVENTS)
-		return 0; /* wherever it ends */
+		return 0; /* events may end anywhere */
 	if (yajl_complete_parse(r->yajl) == yajl_status_ok && !r->place.depth && r->is_list)
 		return 0;
 	r->base->problem = r->place.depth ? "incomplete" : "no list";

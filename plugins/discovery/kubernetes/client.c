@@ -21,7 +21,7 @@ struct client {
 	uint64_t last_ns; /* when the last byte came */
 	bool stopped;     /* body() has returned an error */
 	bool answered;    /* the header of an answer has come */
-	bool ended;       /* in the call that runs */
+	bool ended;       /* in the current call */
 	CURLcode code;    /* how */
 	char error[CURL_ERROR_SIZE];
 };
@@ -115,8 +115,8 @@ static CURLcode set_tls(struct client *c)
 	return fusee_http_set_tls(c->easy, &tls);
 }
 
-/* Each request has the token that the file has at its time: tokens of service accounts change
- * each hour. false: *result says why it cannot be read. */
+/* Reads the token from the file for each request, because tokens of service accounts change each
+ * hour. false: it cannot be read, see *result. */
 static bool set_credentials(struct client *c, CURLcode *error, struct client_result *result)
 {
 	const struct server *s = c->server;
@@ -188,7 +188,7 @@ int client_get(struct client *c, const char *url, bool fresh, uint64_t now_ns,
 	return 0;
 }
 
-/* ---- how it ends ---- */
+/* ---- the end of a request ---- */
 
 static void explain(struct client *c, CURLcode code, struct client_result *result)
 {

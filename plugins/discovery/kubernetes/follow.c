@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The protocol: kubernetes.io/docs/reference/using-api/api-concepts, "Efficient detection of
- * changes". A list has a version; a watch from it reports all that changed since. The server ends
- * each watch after some minutes, and forgets versions: then it answers 410 and is listed anew.
+ * changes". A list has a version; a watch from this version reports all later changes. The server
+ * ends each watch after some minutes, and forgets old versions: then it answers 410, and the pods
+ * are listed again.
  */
 #include "follow.h"
 
@@ -17,7 +18,7 @@
 #include "parse.h"
 
 #define PAGE "100"            /* pods in a page of a list */
-#define WATCH_SECONDS 240u    /* of a watch, and up to as many more */
+#define WATCH_SECONDS 240u    /* of a watch, plus a random time of up to as many more */
 #define MAX_PAGES 1000u       /* of a list */
 #define MAX_ERROR (64u << 10) /* bytes of an answer that is an error */
 #define PAUSE_FIRST FUSEE_SECOND
@@ -38,8 +39,8 @@ struct follow {
 	enum follow_state state;
 	char version[POD_NAME]; /* of the last event, or list; "": a list is due */
 	char *next; /* of curl_easy_escape(); the token of the list's next page, NULL: the first */
-	uint32_t pages; /* of the list until now */
-	bool newest;    /* a version was too old: a list from the server's cache may be too */
+	uint32_t pages; /* of the list so far */
+	bool newest;    /* a version was too old; a list from the cache may be as well */
 	bool fresh;     /* the next request is on a new connection */
 	bool committed;
 	uint64_t began_ns, retry_ns, pause_ns;
@@ -49,8 +50,8 @@ struct follow {
 	uint64_t now_ns;        /* of the callback that runs */
 	uint64_t error_bytes;   /* of an answer that is an error, whatever pods it has */
 	bool watch_failed;      /* an event ERROR came */
-	bool heard;             /* an event came, or a bookmark */
-	bool settled;           /* the watch goes on for STABLE, and is answered */
+	bool heard;             /* an event or a bookmark arrived */
+	bool settled;           /* the watch was answered and has lasted for STABLE */
 	int parse_error, error; /* error: of the host */
 	char said[1024];        /* the last failure that was logged; "": none since a success */
 };
@@ -64,7 +65,7 @@ static uint64_t random_below(uint64_t n)
 	return bits % n;
 }
 
-/* ---- what answers say ---- */
+/* ---- reading answers ---- */
 
 static int on_pod(void *arg, enum parse_event event, const struct pod *pod)
 {
@@ -91,7 +92,7 @@ static int on_pod(void *arg, enum parse_event event, const struct pod *pod)
 	return r;
 }
 
-/* An error has its sentence in the answer; what is no JSON has none. */
+/* The answer of an error has a sentence, if it is JSON. */
 static int on_body(void *arg, long status, const char *bytes, size_t n)
 {
 	struct follow *f = arg;
@@ -117,7 +118,7 @@ static int url_of_list(struct follow *f, char **url)
 
 	if (f->o.server->kubelet)
 		return asprintf(url, "%s/pods", base);
-	/* version 0: as the server has it in memory. A page after the first has none. */
+	/* version 0: from the server's memory. Pages after the first have no version. */
 	return asprintf(url, "%s/api/v1/pods?fieldSelector=spec.nodeName%%3D%s&limit=" PAGE "%s%s",
 			base, f->node,
 			f->next     ? "&continue="
@@ -171,7 +172,7 @@ static int request(struct follow *f)
 	return r < 0 ? r : 0;
 }
 
-/* The next request is due after a pause that doubles, or right now. */
+/* Schedules the next request after a pause, which doubles each time. */
 static void pause_until(struct follow *f, uint64_t at_least_ns)
 {
 	uint64_t pause = f->pause_ns / 2 + random_below(f->pause_ns / 2);
@@ -196,7 +197,7 @@ static void list_anew(struct follow *f)
 
 /* ---- failures ---- */
 
-/* In the header or in the answer itself. */
+/* The pause that the server requests, in the header or in the answer itself. */
 static uint64_t requested_pause(const struct follow *f, const struct client_result *result)
 {
 	int64_t seconds = parser_answer(f->parser)->retry_after;
@@ -348,11 +349,11 @@ static void listed(struct follow *f, const struct client_result *result)
 	}
 }
 
-/* Each watch ends after some minutes. If it had no event, and bookmarks are events, the server may
- * never reach its version: data that are restored from a copy have older versions. */
+/* Each watch ends after some minutes. If it had no event, not even a bookmark, the server may never
+ * reach its version: data that were restored from a backup have older versions. */
 static void end_watch(struct follow *f, bool silent, bool stable)
 {
-	if (silent) { /* half open: the server is there no more, or what is between it and us */
+	if (silent) { /* half open: the server or a middlebox has lost the connection */
 		fusee_count(f->o.self, "silent_watches", 1);
 		f->fresh = true;
 	}
@@ -375,7 +376,7 @@ static void watched(struct follow *f, const struct client_result *result)
 		fusee_count(f->o.self, "versions_expired", 1);
 		list_anew(f);
 		f->newest = true;
-		if (f->now_ns >= f->listed_ns + STABLE) /* not list after list */
+		if (f->now_ns >= f->listed_ns + STABLE) /* avoids one list right after another */
 			again_after(f, 0);
 		else
 			pause_until(f, 0);
@@ -411,7 +412,7 @@ static void finished(struct follow *f, const struct client_result *result)
 	count_request(f, result);
 	fusee_count(f->o.self, "containers_ignored", ignored);
 	if (f->error || f->parse_error == -ENOMEM) {
-		/* the host refused a target, or there is no memory: all is listed again */
+		/* the host refused a target, or there is no memory: all pods are listed again */
 		f->error = f->error ? f->error : -ENOMEM;
 		list_anew(f);
 		pause_until(f, 0);

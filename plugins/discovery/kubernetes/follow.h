@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Follows the pods of one node: a list of them, then a watch of their changes from the list's
- * version on, again and again. Of a kubelet, which has no watches, a list once a period. On the
+ * version on, repeatedly. A kubelet has no watches: its pods are listed once a period. On the
  * control thread.
  */
 #ifndef KUBERNETES_FOLLOW_H
@@ -18,7 +18,7 @@ struct follow_options {
 	const struct chosen *chosen;
 	uint32_t nchosen;
 	const char *node;
-	uint64_t silence_ns; /* a request without a byte for this time is given up */
+	uint64_t silence_ns; /* a request is abandoned after this time without a byte */
 	uint64_t period_ns;  /* between lists of server->kubelet */
 };
 

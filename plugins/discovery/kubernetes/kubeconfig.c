@@ -92,7 +92,7 @@ static int digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* Decodes base64, also with line breaks. -EINVAL: it is none; -ENOMEM. */
+/* Decodes base64, which may have line breaks. -EINVAL: not base64; -ENOMEM. */
 static int read_base64(struct blob *b, const char *from)
 {
 	uint32_t bits = 0, n = 0;
@@ -136,7 +136,8 @@ static int certificate(struct config *c, yaml_node_t *map, const char *key, stru
 
 /* ---- cluster and user ---- */
 
-/* What is not done is refused: without it the server would be another, or not be reached. */
+/* Refuses fields that fusee does not support: without them the server would be another, or
+ * unreachable. */
 static int refuse(struct config *c, yaml_node_t *map, const char *kind, const char *name,
 		  const char *const *keys)
 {
@@ -167,7 +168,7 @@ static int read_cluster(struct config *c, struct server *s, const char *name)
 	return r;
 }
 
-/* These get a token from a program, which fusee would have to run with its rights. */
+/* Refuses users whose token comes from a program, which fusee would have to run with its rights. */
 static int refuse_programs(struct config *c, yaml_node_t *user, const char *name)
 {
 	yaml_node_t *exec = member(c, user, "exec");

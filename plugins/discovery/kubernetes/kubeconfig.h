@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file that kubectl is configured with: the cluster and the user of its current context. */
+/* Reads kubectl's configuration file: the cluster and the user of its current context. */
 #ifndef KUBERNETES_KUBECONFIG_H
 #define KUBERNETES_KUBECONFIG_H
 

@@ -21,7 +21,8 @@ struct kubernetes {
 	struct follow *follow; /* NULL: this is no pod of a cluster */
 };
 
-/* Would two labels of a target have this name? Then only the first would be seen. */
+/* Refuses a name that two labels of a target would have, because only the first would be
+ * visible. */
 static int check_name(struct kubernetes *k, uint32_t i)
 {
 	static const char *const own[] = {"namespace",      "pod",       "node",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yajl reports each value as it comes. What no edge leads to is not kept. */
+/* yajl reports each value as it comes. Values without an edge are ignored. */
 #include "parse.h"
 
 #include <fusee/http_curl.h>
@@ -117,7 +117,7 @@ struct parser {
 
 	char event[16];
 	struct pod pod;
-	struct container container; /* and owner: that is read now */
+	struct container container; /* and owner: those being read */
 	struct owner owner;
 	struct answer answer;
 };
@@ -156,7 +156,7 @@ static void on_id(struct parser *p, const char *text, size_t n)
 		n -= (size_t)(slashes + 3 - text);
 		text = slashes + 3;
 	}
-	if (n < sizeof(p->container.id)) /* the beginning of an ID is no ID */
+	if (n < sizeof(p->container.id)) /* a truncated ID would be wrong */
 		SET(p->container.id, text, n);
 }
 
@@ -202,7 +202,7 @@ static void on_text(struct parser *p, uint8_t state, const char *text, size_t n)
 	}
 }
 
-/* Of the container or owner that is read now. */
+/* Takes a value of the container or owner that is being read. */
 static void on_part(struct parser *p, uint8_t state, const char *text, size_t n)
 {
 	switch (state) {
@@ -326,7 +326,7 @@ static int report(struct parser *p, enum parse_event event)
 	return !p->error;
 }
 
-/* A complete event of a watch; of a list and an error it is the end. */
+/* Handles the end of an object: an event of a watch, or all of a list or an error. */
 static int end_event(struct parser *p)
 {
 	static const struct {

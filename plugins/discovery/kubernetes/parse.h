@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The answers of the API server, read piece by piece as they come: a list of pods, the events of a
- * watch, or an error (kind Status). One pod at a time is in memory, and of it only what struct pod
- * has.
+ * Reads the answers of the API server incrementally: a list of pods, the events of a watch, or an
+ * error (kind Status). Of one pod at a time, only the data for struct pod is in memory.
  */
 #ifndef KUBERNETES_PARSE_H
 #define KUBERNETES_PARSE_H
@@ -22,7 +21,7 @@ enum parse_event {
 
 struct parser;
 
-/* What an answer has beside its pods. */
+/* The data of an answer besides its pods. */
 struct answer {
 	char version[POD_NAME];      /* of a list: resourceVersion */
 	char next[PARSE_CONTINUE];   /* of a list: the token of its next page, "": it is complete */
@@ -33,7 +32,7 @@ struct answer {
 };
 
 /* chosen: borrowed until parser_free(). each() is called for each pod and event; the pod is valid
- * until it returns; not 0: the rest is not read. NULL: no memory. */
+ * until it returns; a result other than 0 ends the reading. NULL: no memory. */
 struct parser *parser_new(const struct chosen *chosen, uint32_t nchosen,
 			  int (*each)(void *arg, enum parse_event, const struct pod *), void *arg);
 void parser_free(struct parser *); /* NULL is valid */

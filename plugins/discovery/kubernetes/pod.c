@@ -59,8 +59,8 @@ static size_t without(const char *name, const char *suffix)
 
 /*
  * A CronJob's Jobs are called after it and the time that they are due at: minutes since 1970,
- * before Kubernetes 1.21 seconds. Times before CronJobs existed, July 2016, are none, so that a
- * date like 20250131 is a part of the name.
+ * before Kubernetes 1.21 seconds. Numbers that would be times before July 2016, when CronJobs did
+ * not exist, count as a part of the name, for example a date like 20250131.
  */
 static size_t without_time(const char *name)
 {

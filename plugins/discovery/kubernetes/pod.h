@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is kept of a pod while its JSON is read: fixed room for names, whose lengths Kubernetes
+/* The data of a pod while its JSON is read, with fixed room for names, whose lengths Kubernetes
  * limits; longer texts are truncated. */
 #ifndef KUBERNETES_POD_H
 #define KUBERNETES_POD_H
@@ -30,8 +30,8 @@ struct chosen {
 
 struct pod {
 	char name[POD_NAME], namespace[POD_NAME], node[POD_NAME], uid[POD_NAME];
-	char static_uid[POD_NAME]; /* of a pod that the kubelet has from a file; its cgroups' */
-	char version[POD_NAME];    /* resourceVersion */
+	char static_uid[POD_NAME];            /* of a static pod: the UID in its cgroups' paths */
+	char version[POD_NAME];               /* resourceVersion */
 	char owner[POD_NAME], owner_kind[64]; /* its controller; "": none */
 	char template_hash[64];
 	char (*values)[POD_VALUE]; /* of the chosen labels and annotations; "": it has none */

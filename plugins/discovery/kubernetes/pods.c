@@ -8,17 +8,17 @@
 #define LABELS 32u /* that the core takes of a target: 8 and PODS_CHOSEN */
 #define KEY (POD_NAME + 16)
 
-/* Of a pod only the names of its targets are kept: each change of it comes with all of it. */
+/* Of a pod only the keys of its targets are kept, because each change contains the complete pod. */
 struct known_container {
 	char id[POD_CONTAINER_ID];
-	uint64_t deleted_ns; /* 0: it is there */
-	bool seen;           /* in the state that is put now */
+	uint64_t deleted_ns; /* 0: it exists */
+	bool seen;           /* in the state that is being put */
 };
 
 struct known {
 	struct known *next;
 	char uid[POD_NAME];
-	uint64_t deleted_ns; /* 0: it is there */
+	uint64_t deleted_ns; /* 0: it exists */
 	uint32_t list;       /* the list that it was last put in */
 	uint32_t ncontainers;
 	uint64_t room;
@@ -31,7 +31,7 @@ struct pods {
 	uint32_t nchosen;
 	struct known *buckets[BUCKETS]; /* by uid */
 	uint32_t n, list;
-	uint64_t sweep_ns; /* when something is due at the earliest; UINT64_MAX: never */
+	uint64_t sweep_ns; /* when the next removal is due at the earliest; UINT64_MAX: never */
 	bool warned_full;
 };
 
@@ -198,7 +198,7 @@ static int put_containers(struct pods *p, struct known *k, const struct pod *pod
 		of->deleted_ns = 0;
 		r = put_target(p, pod, c);
 	}
-	/* a container that began again has another ID */
+	/* a restarted container has another ID */
 	for (uint32_t i = 0; i < k->ncontainers; i++)
 		if (!k->containers[i].seen && !k->containers[i].deleted_ns) {
 			k->containers[i].deleted_ns = now_ns;
@@ -257,7 +257,7 @@ void pods_end_list(struct pods *p, uint64_t now_ns)
 				delete_known(p, k, now_ns);
 }
 
-/* true: it is due now; else *next is when it will be, if that is earlier. */
+/* true: it is due now; otherwise sets *next to the time when it will be, if that is earlier. */
 static bool is_due(uint64_t deleted_ns, uint64_t now_ns, uint64_t *next)
 {
 	if (!deleted_ns)

@@ -11,7 +11,7 @@
 
 #define PODS_MAX 10000u
 #define PODS_CHOSEN 24u /* chosen labels that a target has room for */
-/* What was deleted keeps its labels for this time: its last samples are still to come. */
+/* Deleted pods keep their labels for this time, for samples that arrive late. */
 #define PODS_KEEP (30 * FUSEE_SECOND)
 
 struct pods;
@@ -20,15 +20,15 @@ struct pods;
 struct pods *pods_open(const struct fusee_self *, const struct chosen *, uint32_t nchosen);
 void pods_close(struct pods *); /* NULL is valid */
 
-/* The pod exists, and is so now. 0, -ENOMEM or what host->discovery->put() returned. */
+/* Adds or updates a pod. 0, -ENOMEM or what host->discovery->put() returned. */
 int pods_put(struct pods *, const struct pod *, uint64_t now_ns);
 void pods_delete(struct pods *, const char *uid, uint64_t now_ns);
-/* The server lists all pods: pods_put() for each, then pods_end_list(), which deletes those of
- * earlier lists that are in it no more. */
+/* The server lists all pods: pods_put() for each, then pods_end_list(), which deletes pods of
+ * earlier lists that this list lacks. */
 void pods_begin_list(struct pods *);
 void pods_end_list(struct pods *, uint64_t now_ns);
-/* Removes the targets of what was deleted PODS_KEEP ago. Returns when there is more to do
- * (CLOCK_MONOTONIC ns), UINT64_MAX: nothing. */
+/* Removes the targets of pods and containers that were deleted PODS_KEEP ago. Returns when to call
+ * it next (CLOCK_MONOTONIC ns); UINT64_MAX: never. */
 uint64_t pods_sweep(struct pods *, uint64_t now_ns);
 uint32_t pods_count(const struct pods *);
 #endif

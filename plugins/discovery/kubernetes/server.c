@@ -7,7 +7,7 @@
 
 #include "kubeconfig.h"
 
-/* What the kubelet gives to each pod. */
+/* The files that the kubelet mounts into each pod. */
 #define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount/"
 
 static void wipe(char **text)
@@ -89,7 +89,8 @@ static int check_file(const struct fusee_self *self, const char *path)
 	return 0;
 }
 
-/* Those of the service account are read later: a pod may get them a moment after its start. */
+/* Files of the service account are read later, because a pod may get them a moment after its
+ * start. */
 static int check(struct server *s, const struct fusee_self *self, bool files)
 {
 	int r = check_url(s, self);
@@ -103,9 +104,9 @@ static int check(struct server *s, const struct fusee_self *self, bool files)
 	return r || !files ? r : check_file(self, s->key_file);
 }
 
-/* ---- where it is ---- */
+/* ---- finding the server ---- */
 
-/* In a pod; without it there is no server. */
+/* Only in a pod; without the environment there is no server. */
 static int from_environment(struct server *s)
 {
 	const char *host = getenv("KUBERNETES_SERVICE_HOST"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the API server is, and with what it is talked to: from options, a kubeconfig, or the
- * service account of the pod that fusee runs in. */
+/* The address of the API server and the credentials: from options, a kubeconfig, or the service
+ * account of fusee's pod. */
 #ifndef KUBERNETES_SERVER_H
 #define KUBERNETES_SERVER_H
 
@@ -21,7 +21,7 @@ struct server {
 	struct blob ca, cert, key;
 	char *token, *token_file, *user, *password;
 	bool insecure;
-	bool kubelet; /* it is no API server */
+	bool kubelet; /* a kubelet, not an API server */
 };
 
 struct server_options {

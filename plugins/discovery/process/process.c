@@ -17,12 +17,12 @@
 #define SECOND_NS 1000000000u
 #define MAX_LOOKS 32u /* of a second */
 
-/* A process is read again so many seconds after its program began: for a context that is published
- * late, for texts that could not be read in time, and for an environment that was empty, as it is
- * while the kernel starts a program. */
+/* A process is read again this many seconds after its program began: for a context that is
+ * published late, texts that could not be read in time, and an environment that was empty because
+ * the kernel was starting the program. */
 static const uint32_t looks[] = {2, 10, 60};
 #define LOOKS (sizeof(looks) / sizeof(*looks))
-#define LATER 300u /* s between further looks, as long as a text is not read */
+#define LATER 300u /* seconds between further readings, as long as a text is not read */
 
 /* A process that has a target. A forked child copies its labels. */
 struct entry {
@@ -30,10 +30,10 @@ struct entry {
 	uint32_t pid, nlabels;
 	uint64_t start_ticks;
 	uint64_t since;  /* process.seconds when its program began, or was found */
-	uint32_t looked; /* how often it was read again since */
+	uint32_t looked; /* how often it was read again */
 	bool unread;     /* a text could not be read in time when it was last read */
-	bool lacks;      /* nor ever before: labels are missing, and perhaps the target */
-	bool empty;      /* its environment */
+	bool lacks;      /* that text was never read: labels, or the target, are missing */
+	bool empty;      /* its environment was empty */
 	bool hidden;     /* it has no target as long as its command line is not read */
 	char *texts;     /* owned: key, value, key, value ..; each terminated */
 };
@@ -44,7 +44,7 @@ struct process {
 	struct fusee_table env, attributes;
 	uint8_t cmdline, context;
 	uint64_t seconds; /* since the start */
-	uint32_t bucket;  /* where the next look begins */
+	uint32_t bucket;  /* where the next tick begins */
 	struct passwd_cache *passwd;
 	struct entry *buckets[BUCKETS];
 };
@@ -100,7 +100,7 @@ static int put(struct process *p, const struct entry *e)
 	return p->self.host->discovery->put(p->self.in, &t);
 }
 
-/* The entry of a pid, made if it has none. NULL: no memory. */
+/* The entry of a pid, which is added if missing. NULL: no memory. */
 static struct entry *entry_of(struct process *p, uint32_t pid)
 {
 	struct entry **at = place_of(p, pid), *e = *at;
@@ -131,13 +131,13 @@ static int drop(struct process *p, uint32_t pid)
 	return 0;
 }
 
-/* Of one process; texts: key, value, key, value ..; each terminated. */
+/* The labels of one process; texts: key, value, key, value ..; each terminated. */
 struct labels {
 	struct fusee_bytes texts;
 	uint32_t n;
 };
 
-/* Makes or replaces the target of a pid. Owns the labels from now on. 0 or -errno. */
+/* Puts the target of a pid. Takes the labels over. 0 or -errno. */
 static int keep(struct process *p, uint32_t pid, uint64_t start_ticks, struct labels *l)
 {
 	struct entry *e = l->texts.error ? NULL : entry_of(p, pid);
@@ -155,13 +155,14 @@ static int keep(struct process *p, uint32_t pid, uint64_t start_ticks, struct la
 	r = put(p, e);
 	if (r != -EDQUOT)
 		return r;
-	free(e->texts); /* the core, which counts it, keeps none of them either */
+	free(e->texts); /* the core, which counts the refusal, keeps no labels either */
 	e->texts = NULL;
 	e->nlabels = 0;
 	return 0;
 }
 
-/* The process may be selected, which is not known yet: its entry has no target. 0 or -ENOMEM. */
+/* Keeps an entry without a target, because it is not known yet whether the process is selected. 0
+ * or -ENOMEM. */
 static int hide(struct process *p, uint32_t pid)
 {
 	struct entry *e;
@@ -181,7 +182,7 @@ static bool matches(const struct fusee_table *globs, const char *text)
 	return !globs->n || fusee_text_matches(*globs, text);
 }
 
-/* But for its command line. */
+/* Whether the process is selected by all conditions except its command line. */
 static bool may_be_selected(const struct process *p, const struct facts *f)
 {
 	return matches(&p->names, f->name) && matches(&p->exe, f->exe) &&
@@ -198,15 +199,15 @@ static void add(struct labels *l, const char *key, const char *value)
 	l->n++;
 }
 
-/* A resource attribute of OpenTelemetry: what the SDK published, else the environment's. list: the
- * value of OTEL_RESOURCE_ATTRIBUTES. 0 or -ENOENT. */
+/* A resource attribute of OpenTelemetry, published by the SDK or else from the environment. list:
+ * the value of OTEL_RESOURCE_ATTRIBUTES. 0 or -ENOENT. */
 static int attribute(const struct facts *f, const char *list, const char *key, char *out,
 		     size_t cap)
 {
 	int r = f->context ? resource_of_message(f->context, f->context_len, key, out, cap)
 			   : -ENOENT;
 
-	if (r && !strcmp(key, "service.name")) /* it has a variable of its own, which comes first */
+	if (r && !strcmp(key, "service.name")) /* its own variable takes precedence */
 		r = environment_get(f->environ, f->environ_len, "OTEL_SERVICE_NAME", out, cap);
 	return r ? resource_of_list(list, key, out, cap) : 0;
 }
@@ -267,12 +268,12 @@ static int label(struct process *p, uint32_t pid, const struct facts *f)
 	return r;
 }
 
-/* Makes or drops the target of a process by what was read of it. */
+/* Puts or drops the target of a process according to the facts that were read. */
 static int take(struct process *p, uint32_t pid, const struct facts *f, bool again)
 {
 	struct entry *e = *place_of(p, pid);
 
-	/* no answer: what is known of the program stays */
+	/* no answer in time: keeps the labels of the same program */
 	if (again && e && f->unread && (!e->hidden || f->no_cmdline)) {
 		e->unread = true;
 		return 0;
@@ -284,8 +285,8 @@ static int take(struct process *p, uint32_t pid, const struct facts *f, bool aga
 	return matches(&p->args, f->cmdline) ? label(p, pid, f) : drop(p, pid);
 }
 
-/* Reads a process and makes or drops its target. again: it runs the program that it ran when it was
- * read last. */
+/* Reads a process and puts or drops its target. again: it still runs the program of the last
+ * reading. */
 static int update(struct process *p, uint32_t pid, bool again)
 {
 	const struct facts_source from = {p->self.host->discovery->process_text, p->self.in};
@@ -302,8 +303,9 @@ static int update(struct process *p, uint32_t pid, bool again)
 	return r;
 }
 
-/* A child's labels are those of its parent, and lack what those lack. An SDK takes its memory from
- * a child: the parent's context is the child's, which is not read by itself then. */
+/* A child has its parent's labels, and lacks what its parent lacks. SDKs exclude the memory of
+ * their context from children, so with `context` the child is not read by itself: it has the
+ * parent's context. */
 static void look_as(const struct process *p, const struct entry *parent, struct entry *child)
 {
 	child->lacks = child->unread = parent->lacks && !p->context;
@@ -339,7 +341,7 @@ static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 	return r;
 }
 
-/* The process runs another program: its context is looked for anew. */
+/* The process executed another program: its context is searched again. */
 static int began(struct process *p, uint32_t pid)
 {
 	int r = update(p, pid, false);
@@ -380,7 +382,7 @@ static int process_tick(void *ctx)
 	return 0;
 }
 
-/* An exit may be reported after another process was given the pid: that must keep its target. */
+/* An exit may be reported after another process got the pid, which must keep its target. */
 static int exited(struct process *p, uint32_t pid)
 {
 	if (!*place_of(p, pid))

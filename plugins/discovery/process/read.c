@@ -78,7 +78,7 @@ static void passwd_line(struct passwd_cache *c, char *line)
 	text_clean(c->users[c->n++].name, sizeof(c->users[0].name), name, strlen(name));
 }
 
-/* 0 or -ENOMEM: it is read again next time. A file that cannot be read has no users. */
+/* 0 or -ENOMEM: the next call reads it again. A file that cannot be read has no users. */
 static int passwd_refresh(struct passwd_cache *c)
 {
 	char *line = NULL;
@@ -140,8 +140,8 @@ static ssize_t read_proc(uint32_t pid, const char *what, char *buf, size_t cap)
 	return n;
 }
 
-/* Fields 3, 20 and 22; the name in field 2 may hold blanks and parentheses. While the process
- * executes a program, the kernel lets who reads it wait. */
+/* Fields 3, 20 and 22; the name in field 2 may hold blanks and parentheses. The kernel blocks
+ * readers while the process executes a program. */
 static int read_start(struct facts *f, const struct facts_source *from, uint32_t pid)
 {
 	char text[1024], *p, state;
@@ -158,7 +158,7 @@ static int read_start(struct facts *f, const struct facts_source *from, uint32_t
 			 "%*d %" SCNu64,
 			 &state, &threads, &f->start_ticks) != 3)
 		return -ESRCH;
-	/* a first thread that has ended is counted, beside those that go on */
+	/* the number includes an ended main thread as long as other threads run */
 	return state == 'X' || (state == 'Z' && threads < 2) ? -ESRCH : 0;
 }
 
@@ -194,7 +194,7 @@ static int read_user(struct facts *f, uint32_t pid, struct passwd_cache *c)
 	return uid ? user_name(c, strtoul(uid + 5, NULL, 10), f->user, sizeof(f->user)) : 0;
 }
 
-/* Reads a text that is in the process's memory, until cap or its end. Length or -errno. */
+/* Reads a text in the process's memory, up to cap or its end. Length or -errno. */
 static ssize_t read_text(const struct facts_source *from, uint32_t pid, const char *name, char *buf,
 			 size_t cap)
 {

@@ -27,12 +27,12 @@ struct facts {
 	void *context; /* owned; the message of resource.h; NULL: none, or not read */
 	size_t context_len;
 	bool unread;     /* a text in its memory could not be read in time */
-	bool no_cmdline; /* it was its command line */
+	bool no_cmdline; /* that text was its command line */
 	bool empty;      /* its environment was read, and is empty */
 };
 
 struct fusee_instance;
-/* Where the texts in a process's memory come from: fusee_discovery_host's process_text(). */
+/* Reads texts in a process's memory, as fusee_discovery_host's process_text(). */
 struct facts_source {
 	int64_t (*text)(struct fusee_instance *, uint32_t pid, const char *name, uint64_t offset,
 			void *buf, uint64_t len);

@@ -13,7 +13,7 @@
 
 /* ---- the environment's list ---- */
 
-/* Without blanks around it. */
+/* Removes blanks around the text. */
 static void strip(const char **p, size_t *n)
 {
 	while (*n && **p == ' ') {

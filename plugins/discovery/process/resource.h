@@ -12,8 +12,8 @@
 
 #define RESOURCE_MAX 65536 /* bytes of a message that are read */
 
-/* Both copy the value of the attribute `key`, cleaned by text_clean(). 0; -ENOENT: it is not there,
- * or empty, or what is there before it is wrong. */
+/* Both copy the value of the attribute `key`, cleaned by text_clean(). 0; -ENOENT: it is missing or
+ * empty, or the text before it is malformed. */
 
 /* "key=value,key2=value%202": values are percent-encoded. */
 int resource_of_list(const char *list, const char *key, char *out, size_t cap);

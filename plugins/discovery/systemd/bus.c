@@ -16,8 +16,8 @@
 #define PROPERTIES "org.freedesktop.DBus.Properties"
 #define SYSTEM_BUS "unix:path=/run/dbus/system_bus_socket"
 
-#define REQUESTS 64u /* under way at most: the manager answers them one by one */
-#define MESSAGES 256 /* handled in one bus_process(), which has 50 ms */
+#define REQUESTS 64u /* active at once: the manager answers one by one */
+#define MESSAGES 256 /* handled in one bus_process(), which may take 50 ms */
 #define CALL_US (30 * 1000000ull)
 #define RETRY_FIRST FUSEE_SECOND
 #define RETRY_MOST FUSEE_MINUTE
@@ -26,10 +26,10 @@
 struct request {
 	struct request *next;
 	struct bus *bus;
-	sd_bus_slot *slot; /* the call under way; NULL: none yet */
+	sd_bus_slot *slot; /* the active call; NULL: none yet */
 	char name[UNIT_NAME];
 	char cgroup[4096], description[512], invocation_id[33];
-	bool again; /* the unit changed while the call was under way */
+	bool again; /* the unit changed during the call */
 };
 
 struct bus {
@@ -39,8 +39,8 @@ struct bus {
 	bool details;
 
 	sd_bus *bus;              /* NULL: no connection */
-	struct request *requests; /* those under way first */
-	uint32_t active;          /* of them under way */
+	struct request *requests; /* active requests first */
+	uint32_t active;          /* number of active requests */
 	bool listing, complete;   /* ListUnits was called; all units that it named are known */
 	uint64_t retry_ns, pause_ns;
 	int error; /* of a callback: the connection is to be closed */
@@ -198,7 +198,7 @@ static int take_unit(struct request *q)
 	return units_put(q->bus->units, q->name, &f);
 }
 
-/* An error: the manager has removed the unit since. */
+/* An error means that the manager has removed the unit since. */
 static int on_unit(sd_bus_message *m, void *arg, sd_bus_error *error)
 {
 	struct request *q = arg;
@@ -237,7 +237,8 @@ static const char *interface_of(const char *type)
 	return NULL;
 }
 
-/* ControlGroup alone; all properties where others are needed too: there is no call for three. */
+/* Requests only ControlGroup, or all properties if others are needed too: no call returns
+ * several. */
 static int call(struct bus *b, struct request *q)
 {
 	char *path;
@@ -268,7 +269,7 @@ static int send_requests(struct bus *b)
 	return r;
 }
 
-/* ---- what changes ---- */
+/* ---- changes ---- */
 
 static bool runs(const char *state)
 {
@@ -347,7 +348,7 @@ static int list(struct bus *b)
 	return r;
 }
 
-/* NameOwnerChanged: systemd has come, or has begun anew and knows of no subscription. */
+/* NameOwnerChanged: systemd has started, or restarted and lost the subscription. */
 static int on_owner(sd_bus_message *m, void *arg, sd_bus_error *error)
 {
 	struct bus *b = arg;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * systemd's manager on a D-Bus bus: which units run, in which control groups. Nothing here waits:
- * all calls are asynchronous. Interfaces: org.freedesktop.systemd1(5). On the control thread.
+ * systemd's manager on a D-Bus bus: tells which units run, in which control groups. Nothing here
+ * blocks: all calls are asynchronous. Interfaces: org.freedesktop.systemd1(5). On the control
+ * thread.
  */
 #ifndef SYSTEMD_BUS_H
 #define SYSTEMD_BUS_H
@@ -18,13 +19,13 @@ struct bus;
 struct bus *bus_open(const struct fusee_self *, struct units *, const char *address, bool details);
 void bus_close(struct bus *); /* NULL is fine */
 
-/* Connects if there is no connection, not before an earlier failure is 1 to 60 s ago; sends what is
- * due. To be called once a second, and when the descriptor says so. 0; -ENOMEM; or -errno after the
- * connection failed: *why is one sentence, valid until the next call, or NULL where the failure was
+/* Connects if there is no connection, 1 to 60 s after an earlier failure; sends due requests. To be
+ * called once a second, and when the descriptor is ready. 0; -ENOMEM; or -errno after the
+ * connection failed: *why is one sentence, valid until the next call, or NULL if the failure was
  * reported before. */
 int bus_process(struct bus *, uint64_t now_ns, const char **why);
 /* The descriptor and the epoll events to wait for; -1: there is none. */
 int bus_fd(struct bus *, uint32_t *events);
-/* Each unit that runs has been put since the connection began. */
+/* Whether each running unit was put since the connection began. */
 bool bus_is_complete(const struct bus *);
 #endif

@@ -39,12 +39,12 @@ const char *unit_type(const char *unit)
 	return type_of(unit, strlen(unit));
 }
 
-/* A component of a path. systemd puts '_' before names that the kernel or cgroup tools would take
- * for something else (cg_escape()). */
+/* A component of a path. systemd puts '_' before names that would have a special meaning for the
+ * kernel or cgroup tools (cg_escape()). */
 struct component {
 	const char *p;
 	size_t len;
-	const char *end; /* in the path, behind it */
+	const char *end; /* in the path: its end */
 };
 
 static bool next(const char *path, struct component *c)
@@ -60,7 +60,7 @@ static bool next(const char *path, struct component *c)
 	return c->end > path;
 }
 
-/* Skips slices and copies the innermost. The unit behind them, if there is one, is in *c. */
+/* Skips slices and copies the innermost. *c is the unit that follows, if there is one. */
 static bool find_unit(const char **path, char slice[UNIT_NAME], struct component *c)
 {
 	while (next(*path, c)) {

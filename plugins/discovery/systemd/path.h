@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the path of a control group says of systemd's units, by the rules of systemd's own
- * cg_path_get_unit() (src/basic/cgroup-util.c): slices nest, and the first component behind them
- * that is named as a unit is the unit; below user@UID.service the user's manager has units of its
- * own.
+ * Finds systemd's units in the path of a control group, by the rules of systemd's
+ * cg_path_get_unit() (src/basic/cgroup-util.c): slices nest; the first component after them with a
+ * unit's name is the unit; below user@UID.service are units of the user's manager.
  */
 #ifndef SYSTEMD_PATH_H
 #define SYSTEMD_PATH_H
@@ -13,7 +12,7 @@
 
 #define UNIT_NAME 256u /* bytes of a unit's name with its NUL: systemd's UNIT_NAME_MAX */
 
-/* Texts that are not known are empty. */
+/* Unknown texts are empty. */
 struct unit_path {
 	char unit[UNIT_NAME];      /* of the system's manager: "ssh.service", "user@1000.service" */
 	char slice[UNIT_NAME];     /* the innermost slice above the unit */
@@ -24,7 +23,7 @@ struct unit_path {
 
 /* false: the path has no unit, or is not systemd's. */
 bool unit_path_parse(const char *cgroup, struct unit_path *);
-/* "service" of "ssh.service". NULL: this is no name of a unit that has a control group. */
+/* "service" of "ssh.service". NULL: not the name of a unit with a control group. */
 const char *unit_type(const char *unit);
 /* Finds the path in systemd's hierarchy in the text of /proc/PID/cgroup: that of name=systemd
  * unless it is the root, else that of v2. Writes size bytes at most. false: there is none. */

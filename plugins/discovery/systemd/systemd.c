@@ -69,7 +69,8 @@ static int watch(struct systemd *s)
 	return r;
 }
 
-/* The first commit: the targets are those of now. Without a bus the paths of processes are all. */
+/* The first commit, when the targets are complete. Without a bus there are only units from paths of
+ * processes. */
 static int commit(struct systemd *s)
 {
 	if (s->committed || !s->synced || (!s->no_bus && !bus_is_complete(s->bus)))
@@ -125,8 +126,8 @@ static int systemd_tick(void *ctx)
 	return process(s);
 }
 
-/* The control group of a process says its unit: also a user's, which the system's bus does not
- * know. */
+/* Adds the unit of a process by its control group; also a user's unit, which the system's bus does
+ * not know. */
 static int see(struct systemd *s, uint32_t pid)
 {
 	char text[8192], cgroup[4096];
@@ -150,7 +151,7 @@ static int systemd_process(void *ctx, const struct fusee_process_event *e)
 	case FUSEE_PROCESS_SYNC:
 		s->synced = true;
 		return commit(s);
-	default: /* a child is in its parent's control group; an empty one is swept */
+	default: /* a child is in its parent's control group; empty groups are swept */
 		return 0;
 	}
 }

@@ -10,11 +10,11 @@
 #include "path.h"
 
 #define BUCKETS 1024u
-#define SWEEP 200u /* directories that one units_sweep() looks for */
+#define SWEEP 200u /* directories that one units_sweep() checks */
 #define GROUP_MAX 4096u
 #define LABELS 8u
 
-/* Where the hierarchies are mounted: v2; v2 beside v1; v1. */
+/* The mount points of the hierarchies: v2; v2 beside v1; v1. */
 static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified",
 				     "/sys/fs/cgroup/systemd"};
 
@@ -22,9 +22,9 @@ struct unit {
 	struct unit *next;
 	char *cgroup; /* the key, and the target's path */
 	char *description, *invocation_id;
-	char name[UNIT_NAME]; /* as the bus has it, else "" */
+	char name[UNIT_NAME]; /* from the bus, or "" */
 	struct unit_path path;
-	uint32_t list; /* the bus's list that it was last in; 0: the bus has not said it */
+	uint32_t list; /* the last list of the bus that had it; 0: not from the bus */
 };
 
 struct units {
@@ -66,7 +66,7 @@ static void free_unit(struct unit *unit)
 	free(unit);
 }
 
-/* Takes it out of the table and deletes its target. */
+/* Removes the unit from the table and deletes its target. */
 static void drop(struct units *u, struct unit **at)
 {
 	struct unit *unit = *at;
@@ -145,9 +145,9 @@ static int put(struct units *u, const struct unit *unit)
 	return u->self->host->discovery->put(u->self->in, &t);
 }
 
-/* ---- what is said of units ---- */
+/* ---- reports about units ---- */
 
-/* Replaces *to. true: it was another text. */
+/* Replaces *to. true: the text has changed. */
 static bool replace(char **to, const char *text, int *error)
 {
 	char *copy;
@@ -249,7 +249,7 @@ static bool exists(const char *cgroup)
 		if (!access(path, F_OK))
 			return true;
 	}
-	return !mounted; /* where nothing is mounted nothing is known */
+	return !mounted; /* without a mount the answer is unknown */
 }
 
 void units_sweep(struct units *u)
