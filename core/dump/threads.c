@@ -23,6 +23,7 @@
 #define WORKER_NS 10000000000u /* for tables that a stack needs */
 #define BEAT_NS 1000000000u    /* between two steps, at most */
 #define FILES_NS 5000000000u   /* for the opener to open files of the process */
+#define TEXTS_NS 2000000000u
 #define AGAIN_MS 50
 
 /* The taking of one process's stacks, in a thread of its own: when it ends, the kernel detaches all
@@ -162,9 +163,25 @@ static int take_once(struct taking *k, struct dumped_thread *d, struct attempt *
 	return k->memory->missed ? -EFBIG : r;
 }
 
+/* Code that the process has moved to memory is compared, which the opener may not come to at once.
+ */
+static void wait_for_texts(const struct taking *k)
+{
+	uint64_t until = clock_now() + TEXTS_NS;
+
+	while (pipeline_awaits_text(k->profiler->pipeline, k->o->pid) && clock_now() < until) {
+		struct pollfd fd = {.fd = worker_fd(k->profiler->worker), .events = POLLIN};
+
+		beat(k);
+		poll(&fd, 1, AGAIN_MS);
+		worker_dispatch(k->profiler->worker);
+	}
+}
+
 static void prepare(struct taking *k)
 {
 	wait_for_worker(k);
+	wait_for_texts(k);
 	k->copy = !pipeline_offer(k->profiler->pipeline, k->o->pid);
 	/* Opened before a thread is stopped, because the first reading takes long. */
 	k->probed = pipeline_has_uprobes(k->profiler->pipeline, k->o->pid) && source_of(k) &&

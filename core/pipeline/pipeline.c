@@ -20,6 +20,7 @@ static void on_process_forked(void *arg, const struct process *parent, struct pr
 
 	(void)arg;
 	followed_of(child)->scan = from->reading || from->unread ? 0 : from->scan;
+	followed_of(child)->texts = from->texts;
 	kernel_view_forked(parent, child);
 }
 
@@ -152,12 +153,14 @@ void pipeline_update(struct pipeline *p, uint64_t as_of)
 	if (p->reader)
 		maps_reader_abandon_stuck(p->reader, clock_now());
 	made_code_update(p->made, false);
+	pipeline_settle_all_texts(p);
 	kernel_views_update(&p->views, as_of);
 }
 
 void pipeline_update_all(struct pipeline *p, bool all_programs)
 {
 	files_retry(p->files, clock_now());
+	pipeline_settle_all_texts(p);
 	kernel_views_update_all(&p->views, all_programs);
 }
 
@@ -237,9 +240,12 @@ static void mark_mappings(void *arg, struct process *proc)
 {
 	bool *used = arg;
 
-	for (uint32_t i = 0; i < proc->n; i++)
+	for (uint32_t i = 0; i < proc->n; i++) {
 		if (proc->mappings[i].file)
 			used[proc->mappings[i].file->id] = true;
+		if (proc->mappings[i].text.file)
+			used[proc->mappings[i].text.file->id] = true;
+	}
 	for (uint32_t i = 0; i < proc->npast && i < PROCESS_PAST; i++)
 		if (proc->past[i].file)
 			used[proc->past[i].file->id] = true;

@@ -138,6 +138,8 @@ int pipeline_scan_anew(struct pipeline *, pid_t pid);
 /* Whether a file of the process could not be opened in time during the scan. A later scan may open
  * it. */
 bool pipeline_lacks_files(const struct pipeline *, pid_t pid);
+/* Whether the process has memory that may have code of a file, which is soon to be known. */
+bool pipeline_awaits_text(struct pipeline *, pid_t pid);
 /* Whether the process has a page for uprobes, so that return addresses may be replaced. */
 bool pipeline_has_uprobes(const struct pipeline *, pid_t pid);
 /* Offers the unwinders all libraries and all executable memory without a file of a scanned process,

@@ -7,60 +7,11 @@
 #include "base/clock.h"
 #include "pipeline/budget.h"
 #include "pipeline/state.h"
+#include "unwind/moved_text.h"
 
-#define RETRY_NS 200000000ull
 #define MOST_RETRY_NS 64000000000ull
 
 /* ---- mappings ---- */
-
-/* Whether the new mapping replaces other code. *file: the file whose code is replaced; 0: several
- * files, none, or an interpreter, whose frames stacks lack. */
-static bool covers_other(const struct process *proc, const struct process_mapping *to,
-			 uint32_t *file)
-{
-	bool covers = false;
-
-	for (uint32_t i = process_first_above(proc, to->lo);
-	     i < proc->n && proc->mappings[i].lo < to->hi; i++) {
-		const struct process_mapping *m = &proc->mappings[i];
-		uint32_t id = m->file && !m->file->claimed ? m->file->id : 0;
-
-		/* The kernel has no table of a file that could not be opened. */
-		if (m->file && m->file->state == FILE_REFUSED && m->lo == to->lo &&
-		    m->offset == to->offset && m->hi == to->hi)
-			continue;
-		if ((!m->file && !to->file) ||
-		    (m->file == to->file && m->lo - m->offset == to->lo - to->offset))
-			continue;
-		*file = covers && *file != id ? 0 : id;
-		covers = true;
-	}
-	return covers;
-}
-
-/* Whether the mapping is known already; for memory without a file, whether it is a part of a known
- * mapping. */
-static bool has_same(struct process *proc, const struct process_mapping *to)
-{
-	const struct process_mapping *m = process_mapping(proc, to->lo);
-
-	if (!m || m->file != to->file || m->uprobes != to->uprobes || m->lo > to->lo ||
-	    m->hi < to->hi)
-		return false;
-	return !to->file || (m->lo == to->lo && m->hi == to->hi && m->offset == to->offset);
-}
-
-/* Failures that are far apart begin with a short pause each time. */
-void pipeline_begin_pause(struct growing_pause *pause, uint64_t most_ns)
-{
-	uint64_t now = clock_now();
-
-	if (!pause->ns || now > pause->until_ns + 2 * pause->ns + PIPELINE_PAUSE_NS)
-		pause->ns = RETRY_NS;
-	else if (pause->ns < most_ns)
-		pause->ns *= 2;
-	pause->until_ns = now + pause->ns;
-}
 
 /* After a temporary failure to open a file: a sample makes the mappings be read again a moment
  * later, and then ever more rarely. */
@@ -87,6 +38,16 @@ static void set_name(struct process *proc, const char *path)
 	snprintf(proc->name, sizeof(proc->name), "%.*s", (int)len, name);
 }
 
+/* The kernel maps a new program's executable before its loader. */
+static void name_process(struct process *proc, struct file *f, const char *path)
+{
+	if (*proc->name || !f || *path != '/')
+		return;
+	set_name(proc, path);
+	proc->program = f->id;
+	f->executable = true;
+}
+
 void pipeline_map(struct pipeline *p, struct process *proc, uint64_t since,
 		  const struct procfs_mapping *m)
 {
@@ -95,11 +56,10 @@ void pipeline_map(struct pipeline *p, struct process *proc, uint64_t since,
 		.hi = m->hi,
 		.offset = m->offset,
 		.since = since,
+		.text = moved_text_of(p->files, proc, m),
 		.file = files_of(p->files, proc->pid, m),
 		.uprobes = !strcmp(m->name, "[uprobes]"),
 	};
-	int r;
-	uint32_t covered = 0;
 
 	if (p->files->shortage) {
 		p->files->shortage = false;
@@ -110,24 +70,11 @@ void pipeline_map(struct pipeline *p, struct process *proc, uint64_t since,
 		p->files->later = false;
 		pipeline_retry_later(proc);
 	}
-	/* The kernel maps a new program's executable before its loader. */
-	if (!*proc->name && to.file && *m->name == '/') {
-		set_name(proc, m->name);
-		proc->program = to.file->id;
-		to.file->executable = true;
-	}
-	if (has_same(proc, &to))
-		return;
-	if (covers_other(proc, &to, &covered))
-		kernel_view_covered(&p->views, proc, since, covered);
-	kernel_view_mark_dirty(&p->views, proc);
-	r = process_map(proc, &to);
-	if (r == -E2BIG)
-		budget_pause(p, proc, since);
-	else if (r)
-		p->rescan.due = true;
+	if (to.text.file)
+		name_process(proc, to.text.file, to.text.file->path);
 	else
-		budget_check_mappings(p, since);
+		name_process(proc, to.file, m->name);
+	pipeline_put_memory(p, proc, &to);
 }
 
 static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m)

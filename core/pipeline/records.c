@@ -58,6 +58,13 @@ static bool read_anonymous(struct pipeline *p, struct process *proc, uint64_t ti
 				 .guessed = !!(word & FRAME_GUESSED),
 				 .addr = addr,
 				 .process = proc->id};
+	if (m && m->moved) { /* it was compared since */
+		*f = (struct walk_frame){.kind = FRAME_FILE,
+					 .guessed = f->guessed,
+					 .file = m->file->id,
+					 .addr = addr - m->lo + m->offset};
+		return true;
+	}
 	if (!m || m->file)
 		return false;
 	claim = claims_at(p->claims, proc, m, addr, time, &f->generation);

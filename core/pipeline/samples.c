@@ -127,6 +127,7 @@ static void on_sample(void *arg, const struct sample *s)
 
 static bool walk_waiting(struct pipeline *p, struct waiting *w, bool wait)
 {
+	pipeline_settle_texts(p, w->process);
 	if (walk(p, w->process, &w->sample, wait, &w->steps)) {
 		set_awaited(p, w);
 		return false;
@@ -212,19 +213,19 @@ void pipeline_retry(struct pipeline *p)
 {
 	uint64_t now = clock_now();
 	struct retry r = {.pipeline = p,
-			  .files = p->answers != p->files->answers || p->scanned,
+			  .files = p->answered.files != p->files->answers || p->scanned,
 			  .made = made_code_was_read(p->made),
 			  .oldest_ns = now > WAIT_NS ? now - WAIT_NS : 0,
 			  .until = p->o.background ? now + SLICE_NS : UINT64_MAX};
 
 	r.files |= p->behind;
-	if (!p->waiting.first || (!r.files && !r.made && p->step_answers == p->walker.answers &&
+	if (!p->waiting.first || (!r.files && !r.made && p->answered.steps == p->walker.answers &&
 				  p->waiting.first->sample.time >= r.oldest_ns))
 		return;
 	p->behind = false;
-	p->answers = p->files->answers;
+	p->answered.files = p->files->answers;
 	p->scanned = false;
-	p->step_answers = p->walker.answers;
+	p->answered.steps = p->walker.answers;
 	waiting_each(&p->waiting, retry, &r);
 }
 
@@ -237,6 +238,7 @@ void pipeline_finish(struct pipeline *p)
 		worker_wait_until(p->worker, deadline);
 		pipeline_retry(p); /* may request further steps */
 	} while (worker_pending(p->worker) && clock_now() < deadline);
+	pipeline_finish_texts(p);
 	/* The second call handles stacks that the first call found to pass through code made at run
 	 * time. */
 	for (int i = 0; i < 2; i++)

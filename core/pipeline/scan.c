@@ -81,17 +81,22 @@ static int scan_now(struct pipeline *p, struct process *proc)
 	return r;
 }
 
+/* What is known of this place is there. */
+static void set_seen(struct process *proc, const struct procfs_mapping *m)
+{
+	for (uint32_t i = process_first_above(proc, m->lo);
+	     i < proc->n && proc->mappings[i].lo < m->hi; i++)
+		proc->mappings[i].seen = true;
+}
+
 static int see_mapping(void *arg, const struct procfs_mapping *m)
 {
 	struct scan *s = arg;
-	struct process_mapping *now;
 
 	pipeline_map(s->p, s->proc, 0, m);
 	if (followed_of(s->proc)->paused)
 		return 1;
-	now = process_mapping(s->proc, m->lo);
-	if (now)
-		now->seen = true;
+	set_seen(s->proc, m);
 	return 0;
 }
 
@@ -136,29 +141,28 @@ static int request(struct pipeline *p, struct process *proc)
 static bool keep_newer(const struct maps_answer *a, struct process *proc,
 		       const struct procfs_mapping *m)
 {
-	uint32_t first = process_first_above(proc, m->lo), end = first;
 	bool newer = false;
 
-	for (; end < proc->n && proc->mappings[end].lo < m->hi; end++)
-		newer |= proc->mappings[end].since > a->requested_ns;
-	for (uint32_t i = first; newer && i < end; i++)
-		proc->mappings[i].seen = true;
+	for (uint32_t i = process_first_above(proc, m->lo);
+	     i < proc->n && proc->mappings[i].lo < m->hi; i++)
+		newer |= proc->mappings[i].since > a->requested_ns;
+	if (newer)
+		set_seen(proc, m);
 	return newer;
 }
 
 static void take_mapping(struct pipeline *p, struct process *proc, const struct maps_answer *a,
 			 const struct procfs_mapping *m)
 {
-	struct process_mapping *now;
-
+	if (m->beside)
+		return;
 	if (keep_newer(a, proc, m)) {
 		pipeline_retry_later(proc);
 		return;
 	}
 	pipeline_map(p, proc, 0, m);
-	now = followed_of(proc)->paused ? NULL : process_mapping(proc, m->lo);
-	if (now)
-		now->seen = true;
+	if (!followed_of(proc)->paused)
+		set_seen(proc, m);
 }
 
 /* Takes names of threads until the time `until`. true: all. */
@@ -340,6 +344,7 @@ void pipeline_scan_if_due(struct pipeline *p, struct process *proc)
 {
 	struct followed *f = followed_of(proc);
 
+	pipeline_settle_texts(p, proc);
 	raise_number(&p->rescan, p->time);
 	if (budget_end_pause(p, proc, clock_now())) {
 		uint64_t began = budget_begin();

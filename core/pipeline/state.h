@@ -46,6 +46,11 @@ struct followed {
 	bool rereads;                  /* mappings that the reading lacks are dropped */
 	bool mapped; /* a record of a mapping arrived while the answer was being taken */
 
+	/* For texts.c. */
+	bool texts; /* a mapping may have a file's text, and was not compared yet */
+	struct growing_pause text_pause; /* until it may be compared again */
+	struct time_used compared;       /* only `second` and `records` */
+
 	/* For budget.c. */
 	uint64_t paused; /* CLOCK_MONOTONIC ns of its begin; 0: not paused */
 	struct time_used mapping;
@@ -65,6 +70,19 @@ struct taking {
 	uint32_t named, taken;      /* names of threads and mappings taken so far */
 };
 
+/* Of texts.c, of all processes. */
+struct texts {
+	struct time_used compared; /* only `second` and `records` */
+	uint32_t answers;          /* of the worker, when texts were last settled */
+	uint64_t due_ns;           /* when they are to be settled again; 0: never */
+};
+
+/* Answers of the worker. */
+struct answered {
+	uint32_t files;
+	uint64_t steps;
+};
+
 struct pipeline {
 	struct pipeline_options o;
 	struct worker *worker; /* borrowed */
@@ -79,16 +97,16 @@ struct pipeline {
 	struct collector *slots[PIPELINE_SLOTS];
 	struct waiting_queue waiting;
 	struct rescan rescan;
-	struct time_used mapping;    /* for records of mappings, of all processes */
-	struct time_used reading;    /* for /proc; its `records` counts readings with a budget */
-	struct maps_reader *reader;  /* NULL: mappings are read at once */
-	struct taking taking;        /* of the reader's answers */
+	struct time_used mapping;   /* for records of mappings, of all processes */
+	struct time_used reading;   /* for /proc; its `records` counts readings with a budget */
+	struct maps_reader *reader; /* NULL: mappings are read at once */
+	struct taking taking;       /* of the reader's answers */
+	struct texts texts;
 	bool scanned;                /* since waiting samples were last retried */
 	bool behind;                 /* samples wait only for lack of time */
 	uint64_t time;               /* of the newest sample, CLOCK_MONOTONIC ns */
 	pid_t unrecorded;            /* an emission of this thread's next stack was lost; 0: none */
-	uint32_t answers;            /* of the worker, when waiting samples were last retried */
-	uint64_t step_answers;       /* the same, for steps */
+	struct answered answered;    /* when waiting samples were last retried */
 	struct loss_account account; /* of complete and truncated samples */
 	struct pipeline_stats stats;
 };
@@ -106,10 +124,28 @@ void pipeline_set_process_handlers(struct pipeline *);
 /* Adds a mapping that exists since `since`; 0: since before the process was known. */
 void pipeline_map(struct pipeline *, struct process *, uint64_t since,
 		  const struct procfs_mapping *);
-/* Begins the pause, `most_ns` long at most. */
-void pipeline_begin_pause(struct growing_pause *, uint64_t most_ns);
 /* Makes its mappings be read again, a moment later. */
 void pipeline_retry_later(struct process *);
+
+/* ---- mappings.c ---- */
+
+/* Adds a mapping to the process's, unless it is known. */
+void pipeline_put_mapping(struct pipeline *, struct process *, const struct process_mapping *);
+/* Begins the pause, `most_ns` long at most. */
+void pipeline_begin_pause(struct growing_pause *, uint64_t most_ns);
+
+/* ---- texts.c ---- */
+
+/* As pipeline_put_mapping(). Parts of memory that have the code of `text` are mappings of their
+ * own. */
+void pipeline_put_memory(struct pipeline *, struct process *, const struct process_mapping *);
+/* Compares memory of the process that was not compared yet and now may be. Costs nothing while
+ * there is none. */
+void pipeline_settle_texts(struct pipeline *, struct process *);
+/* The same for all processes, if something is due. */
+void pipeline_settle_all_texts(struct pipeline *);
+/* The same, and no sample waits longer. */
+void pipeline_finish_texts(struct pipeline *);
 
 /* ---- scan.c ---- */
 

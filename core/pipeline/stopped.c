@@ -61,6 +61,8 @@ bool pipeline_offer(struct pipeline *p, pid_t pid)
 	struct process *proc = process_find(p->processes, pid);
 
 	if (proc)
+		pipeline_settle_texts(p, proc);
+	if (proc)
 		claims_offer_all(p->claims, proc, clock_now());
 	return pipeline_has_language(p, pid);
 }
@@ -72,6 +74,7 @@ int pipeline_walk_stopped(struct pipeline *p, const struct sample *s, bool wait,
 
 	if (!proc)
 		return -ESRCH;
+	pipeline_settle_texts(p, proc);
 	if (!p->walker.languages)
 		p->walker.languages = walk_languages_new();
 	walk_stack(&p->walker, proc, s, wait, steps, &p->walk);

@@ -7,7 +7,6 @@
 #include "process/maps_reader.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -20,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "process/internal/maps_answer.h"
 
 #define END_NS 100000000u           /* threads that wait for nothing end in this time */
 #define STACK (256u << 10)          /* of a thread */
@@ -49,132 +49,6 @@ struct maps_reader {
 	struct maps_answer *done, **done_last;
 	uint64_t bytes; /* of answers in `done` */
 };
-
-/* ---- a reading ---- */
-
-static int grow(void **at, uint32_t n, uint32_t most, size_t size)
-{
-	void *grown;
-
-	/* Full at 16 and each doubling. */
-	if (n && (n < 16 || n & (n - 1)))
-		return 0;
-	if (n >= most)
-		return -E2BIG;
-	grown = realloc(*at, (n < 16 ? 16 : 2 * (size_t)n) * size);
-	if (!grown)
-		return -ENOMEM;
-	*at = grown;
-	return 0;
-}
-
-/* Names are kept as positions in the text, which moves, until set_names(). */
-static int keep_name(struct maps_answer *a, const char *name, uint32_t *room)
-{
-	uint32_t len = (uint32_t)strlen(name) + 1;
-	const struct procfs_mapping *last = a->n ? &a->mappings[a->n - 1] : NULL;
-	struct procfs_mapping *m = &a->mappings[a->n];
-	char *grown;
-
-	if (last && !strcmp(a->text + (uintptr_t)last->name, name)) {
-		m->name = last->name;
-		return 0;
-	}
-	if (len > MAPS_READER_TEXT - a->ntext)
-		return -E2BIG;
-	if (a->ntext + len > *room) {
-		*room = 2 * *room > a->ntext + len ? 2 * *room : a->ntext + len;
-		grown = realloc(a->text, *room);
-		if (!grown)
-			return -ENOMEM;
-		a->text = grown;
-	}
-	memcpy(a->text + a->ntext, name, len);
-	m->name = (const char *)(uintptr_t)a->ntext;
-	a->ntext += len;
-	return 0;
-}
-
-struct kept {
-	struct maps_answer *a;
-	uint32_t most, room;
-};
-
-static int keep_mapping(void *arg, const struct procfs_mapping *m)
-{
-	struct kept *r = arg;
-	struct maps_answer *a = r->a;
-	int err = a->n == r->most
-			  ? -E2BIG
-			  : grow((void **)&a->mappings, a->n, r->most, sizeof(*a->mappings));
-
-	if (err)
-		return err;
-	a->mappings[a->n] = *m;
-	err = keep_name(a, m->name, &r->room);
-	a->n += !err;
-	return err;
-}
-
-static int keep_thread(void *arg, pid_t tid)
-{
-	struct maps_answer *a = arg;
-	struct maps_thread t = {.tid = tid};
-
-	if (procfs_comm(a->pid, tid, t.comm))
-		return 0;
-	if (grow((void **)&a->threads, a->nthreads, MAPS_READER_NAMED, sizeof(*a->threads)))
-		return 1;
-	a->threads[a->nthreads++] = t;
-	return 0;
-}
-
-/* Its text begins with the path of the executable. */
-static int keep_exe(struct maps_answer *a, uint32_t *room)
-{
-	char *exe = malloc(PATH_MAX);
-
-	if (!exe)
-		return -ENOMEM;
-	procfs_exe(a->pid, exe, PATH_MAX);
-	a->text = exe;
-	a->ntext = (uint32_t)strlen(exe) + 1;
-	*room = PATH_MAX;
-	return 0;
-}
-
-static void read_process(struct maps_answer *a, uint32_t most)
-{
-	struct kept r = {.a = a, .most = most};
-	uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-
-	a->err = keep_exe(a, &r.room);
-	if (!a->err) {
-		procfs_comm(a->pid, a->pid, a->comm);
-		procfs_each_thread(a->pid, keep_thread, a);
-		a->err = procfs_each_mapping(a->pid, keep_mapping, &r);
-	}
-	for (uint32_t i = 0; i < a->n; i++)
-		a->mappings[i].name = a->text + (uintptr_t)a->mappings[i].name;
-	a->exe = a->text ? a->text : "";
-	a->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
-}
-
-static uint64_t bytes_of(const struct maps_answer *a)
-{
-	return sizeof(*a) + a->n * sizeof(*a->mappings) + a->nthreads * sizeof(*a->threads) +
-	       a->ntext;
-}
-
-void maps_answer_free(struct maps_answer *a)
-{
-	if (!a)
-		return;
-	free(a->mappings);
-	free(a->threads);
-	free(a->text);
-	free(a);
-}
 
 /* ---- the threads ---- */
 
@@ -238,7 +112,7 @@ static void put_answer(struct maps_reader *r, struct maps_answer *a)
 	a->next = NULL;
 	*r->done_last = a;
 	r->done_last = &a->next;
-	r->bytes += bytes_of(a);
+	r->bytes += maps_answer_bytes(a);
 }
 
 static void free_all(struct maps_reader *r)
@@ -305,7 +179,7 @@ static void *thread(void *arg)
 		}
 		a = at->a;
 		pthread_mutex_unlock(&r->lock);
-		read_process(a, r->most);
+		maps_answer_read(a, r->most);
 		pthread_mutex_lock(&r->lock);
 		put_reading(r, at);
 		pthread_mutex_unlock(&r->lock);
@@ -525,7 +399,7 @@ struct maps_answer *maps_reader_take(struct maps_reader *r)
 		r->done = a->next;
 		if (!r->done)
 			r->done_last = &r->done;
-		r->bytes -= bytes_of(a);
+		r->bytes -= maps_answer_bytes(a);
 		a->next = NULL;
 		wake(r, 1); /* there may be room */
 	}

@@ -42,15 +42,16 @@ struct maps_answer {
 	uint64_t cpu_ns;       /* CPU time of the reading */
 	int err; /* 0; -E2BIG: too many mappings or names; -ETIMEDOUT: another process of the user
 		  * keeps its thread waiting; -ESRCH, -EACCES .. of procfs.h */
-	char comm[16];                   /* of the process; "": not known */
-	const char *exe;                 /* path of its executable; "": not known */
-	struct procfs_mapping *mappings; /* executable, in order of address; names of `text` */
+	char comm[16];   /* of the process; "": not known */
+	const char *exe; /* path of its executable; "": not known */
+	/* In order of address, executable unless `beside`; names of `text`. */
+	struct procfs_mapping *mappings;
 	struct maps_thread *threads;
 	char *text;
 	uint32_t n, nthreads, ntext;
 };
 
-/* most: mappings of a process. 0 or -errno. The threads start with the first request. */
+/* most: executable mappings of a process. 0 or -errno. The threads start with the first request. */
 int maps_reader_new(struct maps_reader **ret, uint32_t most);
 /* Ends the threads; a thread that waits in the kernel ends when it may. NULL is fine. */
 void maps_reader_free(struct maps_reader *);

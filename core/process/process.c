@@ -299,16 +299,18 @@ static void insert(struct process *p, uint32_t at, const struct process_mapping 
 	p->table->mappings++;
 }
 
-/* Keeps a covered mapping: a sample from before may still wait for its table. */
+/* Keeps a covered mapping: a sample from before may still wait for its table, or have been in other
+ * code than what the memory has now. */
 static void keep_past(struct process *p, const struct process_mapping *old, uint64_t until)
 {
-	if (!old->file || !until)
+	if ((!old->file && !old->text.file && !old->text.differed) || !until)
 		return;
 	if (!p->past)
 		p->past = calloc(PROCESS_PAST, sizeof(*p->past));
 	if (!p->past)
 		return;
 	p->past[p->npast % PROCESS_PAST] = *old;
+	p->past[p->npast % PROCESS_PAST].text = (struct process_text){0};
 	p->past[p->npast++ % PROCESS_PAST].until = until;
 }
 

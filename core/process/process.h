@@ -15,14 +15,25 @@
 
 struct file; /* one file content: unwind/files.h */
 
+/* A file whose code the memory of a mapping may have: unwind/moved_text.h. `offset` of it is, or
+ * was, mapped at `lo`. */
+struct process_text {
+	struct file *file; /* borrowed; NULL: none */
+	uint64_t lo, offset;
+	uint64_t differed; /* when the bytes were last not the file's; 0: never */
+	uint32_t tries;    /* times that they were not, since it was mapped */
+};
+
 struct process_mapping {
-	uint64_t lo, hi;   /* [lo, hi) */
-	uint64_t offset;   /* file offset of lo */
-	uint64_t since;    /* when it was mapped; 0: before the process was known */
-	uint64_t until;    /* past mappings: when it was covered; else 0 */
-	struct file *file; /* borrowed; NULL: anonymous memory */
-	uint64_t bias;     /* runtime address - ELF virtual address; valid if based */
+	uint64_t lo, hi;          /* [lo, hi) */
+	uint64_t offset;          /* file offset of lo */
+	uint64_t since;           /* when it was mapped; 0: before the process was known */
+	uint64_t until;           /* past mappings: when it was covered; else 0 */
+	struct file *file;        /* borrowed; NULL: anonymous memory */
+	struct process_text text; /* of anonymous memory; or of what is in it: `moved` */
+	uint64_t bias;            /* runtime address - ELF virtual address; valid if based */
 	bool based;
+	bool moved;   /* memory with the bytes of `file`, which is not mapped here */
 	bool uprobes; /* the kernel's page [uprobes], where uretprobes have functions return to */
 	bool seen;    /* found in the current reading of /proc: process_drop_unseen() */
 };

@@ -19,44 +19,128 @@
 #endif
 #define MOST_ENDED 64u /* a traced process lists threads that have ended */
 
-/* One line of /proc/PID/maps. false: not an executable mapping, or malformed. */
-static bool parse_line(char *line, struct procfs_mapping *m)
+bool procfs_is_memory(const struct procfs_mapping *m)
 {
+	/* Of perf's records and of /proc. */
+	static const char *const names[] = {"//anon", "[anon",          "/dev/zero",      "/memfd:",
+					    "/SYSV",  "/anon_hugepage", "/dev/hugepages/"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(m->name, names[i], strlen(names[i])))
+			return true;
+	return !*m->name;
+}
+
+/* A line of /proc/PID/maps. */
+struct line {
+	char *text;
+	size_t cap;
+	struct procfs_mapping m;
+	bool code;
+};
+
+/* false: malformed. */
+static bool parse_line(struct line *l)
+{
+	struct procfs_mapping *m = &l->m;
 	char prot[5];
 	int at = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &m->lo,
+	*m = (struct procfs_mapping){0};
+	if (sscanf(l->text, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &m->lo,
 		   &m->hi, prot, &m->offset, &m->dev_major, &m->dev_minor, &m->ino, &at) < 7 ||
-	    !at || prot[2] != 'x' || m->lo >= m->hi)
+	    !at || m->lo >= m->hi)
 		return false;
-	line[strcspn(line, "\n")] = '\0';
-	m->name = line + at;
+	l->text[strcspn(l->text, "\n")] = '\0';
+	m->name = l->text + at;
+	l->code = prot[2] == 'x';
 	return true;
+}
+
+/* The lines at hand. Memory with code waits for the next mapping of a file. */
+struct lines {
+	struct line all[3];
+	struct line *next, *below, *memory; /* of them */
+	bool has_below, has_memory;
+	int (*each)(void *, const struct procfs_mapping *);
+	void *arg;
+};
+
+static void swap(struct line **a, struct line **b)
+{
+	struct line *was = *a;
+
+	*a = *b;
+	*b = was;
+}
+
+/* Hands over the memory that waits. */
+static int hand_memory(struct lines *s, const struct procfs_mapping *above)
+{
+	struct procfs_mapping m = s->memory->m;
+
+	if (!s->has_memory)
+		return 0;
+	s->has_memory = false;
+	m.below = s->has_below ? &s->below->m : NULL;
+	m.above = above;
+	return s->each(s->arg, &m);
+}
+
+/* Of a file that may have code: no device. */
+static bool is_of_file(const struct procfs_mapping *m)
+{
+	return m->ino && *m->name == '/' && strncmp(m->name, "/dev/", 5) != 0 &&
+	       !procfs_is_memory(m);
+}
+
+static int take_line(struct lines *s)
+{
+	struct line *l = s->next;
+	bool of_file = is_of_file(&l->m), memory = l->code && procfs_is_memory(&l->m);
+	int r = 0;
+
+	if (of_file || l->code)
+		r = hand_memory(s, of_file ? &l->m : NULL);
+	if (!r && l->code && !memory)
+		r = s->each(s->arg, &l->m);
+	if (memory) {
+		s->has_memory = true;
+		swap(&s->next, &s->memory);
+	} else if (of_file) {
+		s->has_below = true;
+		swap(&s->next, &s->below);
+	}
+	return r;
 }
 
 int procfs_each_mapping(pid_t pid, int (*each)(void *, const struct procfs_mapping *), void *arg)
 {
-	char path[64], *line = NULL, room[16384];
-	size_t cap = 0;
+	struct lines s = {.each = each, .arg = arg};
+	char path[64], room[16384];
 	int r = 0;
 	FILE *f;
+
+	s.next = &s.all[0];
+	s.below = &s.all[1];
+	s.memory = &s.all[2];
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)procfs_living_thread(pid));
 	f = fopen(path, "re");
 	if (!f)
 		return errno == ENOENT ? -ESRCH : -errno;
 	setvbuf(f, room, _IOFBF, sizeof(room)); /* each read takes a lock of the process */
-	while (!r && (errno = 0, getline(&line, &cap, f)) > 0) {
-		struct procfs_mapping m = {0};
-
-		if (parse_line(line, &m))
-			r = each(arg, &m);
-	}
+	while (!r && (errno = 0, getline(&s.next->text, &s.next->cap, f)) > 0)
+		if (parse_line(s.next))
+			r = take_line(&s);
 	if (!r && errno == ENOMEM)
 		r = -ENOMEM;
 	else if (!r && ferror(f))
 		r = -ESRCH;
-	free(line);
+	else if (!r)
+		r = hand_memory(&s, NULL);
+	for (int i = 0; i < 3; i++)
+		free(s.all[i].text);
 	fclose(f);
 	return r;
 }

@@ -11,15 +11,22 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* An executable mapping: addresses [lo, hi), from `offset` of the file on. */
+/* An executable mapping: addresses [lo, hi), from `offset` of the file on. Names and pointers are
+ * valid until the callback returns. */
 struct procfs_mapping {
 	uint64_t lo, hi, offset;
 	uint64_t ino;        /* 0: not known */
 	uint64_t generation; /* of the inode, whose number can be reused; 0: not known */
 	uint32_t dev_major, dev_minor;
-	const char *
-		name; /* as the kernel prints it; "": anonymous; valid until the callback returns */
+	const char *name; /* as the kernel prints it; "": anonymous */
+	/* Of executable memory, see procfs_is_memory(): the mappings of files below and above it,
+	 * executable or not, with other memory in between at most. NULL: none. */
+	const struct procfs_mapping *below, *above;
+	bool beside; /* it is only there because of such a pointer: maps_reader.h */
 };
+
+/* Is it memory, by its name: anonymous, shared, of huge pages, a memfd? */
+bool procfs_is_memory(const struct procfs_mapping *);
 
 /* Each calls each() until that returns non-zero, and returns its value then. */
 int procfs_each_mapping(pid_t pid, int (*each)(void *arg, const struct procfs_mapping *),

@@ -12,6 +12,7 @@
 #include "unwind/unwinders.h"
 #include "unwind/internal/walk_guess.h"
 #include "unwind/internal/walk_returns.h"
+#include "unwind/moved_text.h"
 #include "unwind/walk_language.h"
 #include "opener/opener.h"
 
@@ -513,10 +514,9 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 					     : loss_text(LOSS_CODE_NOT_MAPPED);
 			return;
 		}
-		if (wait && m->file && m->file->state == FILE_PENDING) {
-			out->waiting = m->file;
+		out->waiting = wait ? moved_text_awaited(m) : NULL;
+		if (out->waiting)
 			return;
-		}
 		p->started = true;
 		r = pass_frame(w, p, n, m, guessed, out);
 		if (r == STEP_WAITS)

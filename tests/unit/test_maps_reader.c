@@ -3,6 +3,7 @@
 /* Mappings of processes of the test's own, compared with what procfs_each_mapping() says of them,
  * and requests for processes that keep the reader waiting or that do not exist. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -39,15 +40,86 @@ struct compared {
 	bool differs;
 };
 
+static bool is_same(const struct procfs_mapping *a, const struct procfs_mapping *b)
+{
+	if (!a || !b)
+		return a == b;
+	return a->lo == b->lo && a->hi == b->hi && a->offset == b->offset && a->ino == b->ino &&
+	       !strcmp(a->name, b->name);
+}
+
 static int compare(void *arg, const struct procfs_mapping *m)
 {
 	struct compared *c = arg;
-	const struct procfs_mapping *got = c->n < c->a->n ? &c->a->mappings[c->n] : NULL;
+	const struct procfs_mapping *got;
 
+	while (c->n < c->a->n && c->a->mappings[c->n].beside)
+		c->n++;
+	got = c->n < c->a->n ? &c->a->mappings[c->n] : NULL;
 	c->n++;
-	c->differs |= !got || got->lo != m->lo || got->hi != m->hi || got->offset != m->offset ||
-		      got->ino != m->ino || strcmp(got->name, m->name);
+	c->differs |= !got || !is_same(got, m) || !is_same(got->below, m->below) ||
+		      !is_same(got->above, m->above);
 	return 0;
+}
+
+static uint32_t code_of(const struct maps_answer *a)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < a->n; i++)
+		n += !a->mappings[i].beside;
+	return n;
+}
+
+/* The code that begins there. */
+static const struct procfs_mapping *around(const struct maps_answer *a, const void *at)
+{
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->mappings[i].lo == (uintptr_t)at && !a->mappings[i].beside)
+			return &a->mappings[i];
+	return NULL;
+}
+
+static void map_at(char *at, uint32_t page, int fd, int prot, int flags)
+{
+	CHECK(mmap(at + page * PAGE, PAGE, prot, flags | MAP_PRIVATE | MAP_FIXED, fd,
+		   fd < 0 ? 0 : page * PAGE) == at + page * PAGE);
+}
+
+/* What is beside memory with code is there, executable or not, if it is of a file. */
+TEST(the_mappings_beside_memory)
+{
+	char *at = mmap(NULL, 8 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const int rx = PROT_READ | PROT_EXEC, fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	const struct procfs_mapping *first, *second, *third;
+	struct maps_reader *r;
+	struct maps_answer *a;
+	struct compared c = {0};
+
+	CHECK(fd >= 0);
+	map_at(at, 0, fd, PROT_READ, 0);
+	map_at(at, 1, -1, rx, MAP_ANONYMOUS);
+	map_at(at, 2, -1, rx | PROT_WRITE, MAP_ANONYMOUS);
+	map_at(at, 3, -1, PROT_READ | PROT_WRITE, MAP_ANONYMOUS);
+	map_at(at, 4, fd, PROT_READ, 0);
+	map_at(at, 5, fd, rx, 0);
+	map_at(at, 6, -1, rx, MAP_ANONYMOUS);
+	CHECK_INT(maps_reader_new(&r, 16384), 0);
+	CHECK_INT(maps_reader_request(r, getpid(), 77), 0);
+	a = next(r);
+	c.a = a;
+	CHECK_INT(procfs_each_mapping(getpid(), compare, &c), 0);
+	CHECK(!c.differs);
+	first = around(a, at + PAGE);
+	second = around(a, at + 2 * PAGE);
+	third = around(a, at + 6 * PAGE);
+	CHECK(first && first->below->lo == (uintptr_t)at && first->below->beside && !first->above);
+	CHECK(second && second->below == first->below && second->above->offset == 4 * PAGE);
+	CHECK(second->above->beside && strstr(second->above->name, "test_maps_reader"));
+	CHECK(third && third->below->offset == 5 * PAGE && !third->below->beside);
+	maps_answer_free(a);
+	maps_reader_free(r);
+	close(fd);
 }
 
 /* A child of that user with this many executable mappings that are not neighbours. */
@@ -122,7 +194,7 @@ TEST(a_process_with_too_many_is_given_up)
 	CHECK_INT(maps_reader_new(&r, 100), 0);
 	CHECK_INT(maps_reader_request(r, pid, 1), 0);
 	a = next(r);
-	CHECK(a->err == -E2BIG && a->n == 100);
+	CHECK(a->err == -E2BIG && code_of(a) == 100);
 	maps_answer_free(a);
 	maps_reader_free(r);
 	end(pid);

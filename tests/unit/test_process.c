@@ -113,6 +113,22 @@ TEST(a_covered_mapping_is_found_by_its_time)
 	process_table_free(t);
 }
 
+/* Memory that has the code of a file now had other code before. */
+TEST_OF_PROCESS_TABLE(memory_is_found_by_its_time)
+{
+	struct process *p = process_get(t, 7);
+	struct file *file = (void *)&p;
+	struct process_mapping *m;
+
+	map(p, (struct process_mapping){
+		       .lo = 100, .hi = 200, .text = {.file = file, .differed = 15}, .since = 10});
+	map(p, (struct process_mapping){
+		       .lo = 100, .hi = 200, .file = file, .moved = true, .since = 15});
+	CHECK(process_mapping_at(p, 150, 15)->file == file);
+	m = process_mapping_at(p, 150, 14);
+	CHECK(m && !m->file && !m->text.file && m->until == 15);
+}
+
 TEST_OF_PROCESS_TABLE(processes_of_a_pid)
 {
 	struct process *parent, *child, *again;
