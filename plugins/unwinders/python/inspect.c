@@ -6,6 +6,7 @@
 #include <fusee/code.h>
 
 #include "calls.h"
+#include "facts.h"
 #include "find.h"
 #include "tables.h"
 #include "versions.h"
@@ -286,6 +287,28 @@ static int is_stripped(const struct interpreter *in, const struct fusee_file_inf
 	return 0;
 }
 
+/* Says what contradicts the table of this minor version, if anything does. r: what inspect()
+ * returns. */
+static int doubt(const struct interpreter *in, int r)
+{
+	struct python_doubt d = python_check_facts(in->host, in->file, in->runtime.lo, in->words);
+	uint32_t minor = in->version >> 16 & 255, micro = in->version >> 8 & 255;
+
+	if (!d.function)
+		return r;
+	if (d.missing)
+		return fusee_fail(
+			in->self, r,
+			"whether Python 3.%u.%u is laid out as other releases of 3.%u is not "
+			"known: it has no %s()",
+			minor, micro, minor, d.function);
+	return fusee_fail(
+		in->self, r,
+		"Python 3.%u.%u may be laid out otherwise than other releases of 3.%u: its "
+		"%s() does not use offset %u",
+		minor, micro, minor, d.function, d.offset);
+}
+
 int python_inspect(const struct fusee_self *self, uint64_t file, int tasks)
 {
 	struct interpreter in = {.self = self, .host = self->host->unwinder, .file = file};
@@ -323,5 +346,5 @@ int python_inspect(const struct fusee_self *self, uint64_t file, int tasks)
 	in.words[PYTHON_TASKS] = tasks ? python_task_word(in.words) : 0;
 	err = publish(&in);
 	free(in.code.at);
-	return err;
+	return err > 0 ? doubt(&in, err) : err;
 }

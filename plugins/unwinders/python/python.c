@@ -18,7 +18,6 @@ struct python {
 	struct fusee_self self;
 	uint8_t asyncio;                        /* the option */
 	void *processes;                        /* see codes.h */
-	uint32_t logged[RELEASES], nlogged;     /* never tried */
 	uint32_t taskless[RELEASES], ntaskless; /* whose tasks cannot be shown */
 };
 
@@ -41,8 +40,7 @@ static int is_first(uint32_t *logged, uint32_t *n, uint32_t version)
 	return 1;
 }
 
-/* Logs once that a release of Python was never run by the tests of this plugin, or that its tasks
- * cannot be shown. */
+/* Logs once that the tasks of a release of Python cannot be shown. */
 static void log_release(struct python *p, const struct fusee_emission *e)
 {
 	struct python_head h;
@@ -59,11 +57,6 @@ static void log_release(struct python *p, const struct fusee_emission *e)
 			  "asyncio: what awaits a task of Python 3.%u.%u cannot be shown, only of "
 			  "3.11 to 3.14 with the GIL",
 			  h.minor, h.micro);
-	if (!python_version_was_run(version) && is_first(p->logged, &p->nlogged, version))
-		fusee_log(&p->self, FUSEE_INFO,
-			  "Python 3.%u.%u was never tried with this version of fusee; other "
-			  "releases of 3.%u were",
-			  h.minor, h.micro, h.minor);
 }
 
 static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e)
@@ -134,7 +127,7 @@ static const struct fusee_option options[] = {
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.slab_version = 9,
+	.slab_version = 10,
 	.frame_type = "cpython",
 	.reasons = reasons,
 	.bpf = python_bpf,

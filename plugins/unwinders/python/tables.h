@@ -24,8 +24,7 @@ int python_debug_words(const unsigned char *offsets, uint32_t n, uint32_t words[
 /* PYTHON_TASKS for a table that these functions filled; 0: tasks of that version are not known. */
 uint32_t python_task_word(const uint32_t words[PYTHON_WORDS]);
 
-/* Releases that the tests have run. version: PY_VERSION_HEX. */
+/* Releases that the tests have run. */
 extern const char python_tested[];
-int python_version_was_run(uint32_t version);
 
 #endif

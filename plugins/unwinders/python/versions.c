@@ -2,7 +2,6 @@
 #include "tables.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #define BIT(byte) (((byte)-64) * 8) /* of a byte of a frame, from byte 64 on */
@@ -26,20 +25,8 @@ static const struct version versions[] = {
 	{12, PYTHON_SHIMS, 1544, 40, 72, 136, 56, BIT(70) | 3 << 8, 64, 32, 192, 40, 0},
 };
 
-const char python_tested[] = "CPython 3.8.18, 3.9.18, 3.10.13, 3.11.2, 3.11.7, 3.12.1, 3.13.0, "
-			     "3.13.5, 3.14.4, 3.14.10";
-
-int python_version_was_run(uint32_t version)
-{
-	char text[24];
-	size_t n = (size_t)snprintf(text, sizeof(text), " %u.%u.%u", version >> 24,
-				    version >> 16 & 255, version >> 8 & 255);
-
-	for (const char *at = python_tested; (at = strstr(at, text)); at++)
-		if (!at[n] || at[n] == ',')
-			return 1;
-	return 0;
-}
+const char python_tested[] = "CPython 3.8.18, 3.9.18, 3.10.13, 3.10.16, 3.11.2, 3.11.7, 3.11.11, "
+			     "3.12.1, 3.13.0, 3.13.1, 3.13.5, 3.14.4, 3.14.6, 3.14.10";
 
 int python_version_words(uint32_t version, uint32_t words[PYTHON_WORDS])
 {

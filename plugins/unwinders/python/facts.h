@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Releases of a minor version have the same layouts, as a rule. Before 3.13 no release says its
+ * own, so the table of a minor version is held against what exported functions of the file read.
+ */
+#ifndef PYTHON_FACTS_H
+#define PYTHON_FACTS_H
+
+#include <fusee/code.h>
+
+struct python_doubt {
+	const char *function; /* NULL: the file is as the table says */
+	uint32_t offset;      /* that it should use */
+	int missing;          /* 1: the file has no such function */
+};
+
+/* Finds the first fact of the file that contradicts the table, or is missing. runtime: vaddr of
+ * _PyRuntime. */
+struct python_doubt python_check_facts(const struct fusee_unwinder_host *host, uint64_t file,
+				       uint64_t runtime, const uint32_t *words);
+
+#endif
