@@ -24,19 +24,20 @@ enum frame_kind {
  *	bits 62-63  enum frame_kind; a kernel address has both bits set already
  *	bit  61     FRAME_GUESSED, not for kernel frames; pushed: FRAME_AGAIN
  *	bits 0-60   file: number of the file (bits 41-60) and offset in it (bits 0-40);
- *	            anonymous: address and FRAME_CLAIMED; pushed: number of the unwinder (bits
- *	            0-7), its flags (bits 8-15), FRAME_FOUR_WORDS; FRAME_AGAIN: index of the word
- *	            with which the equal frame begins
+ *	            anonymous: address, FRAME_CLAIMED and FRAME_EXACT; pushed: number of the
+ *	            unwinder (bits 0-7), its flags (bits 8-15), FRAME_FOUR_WORDS; FRAME_AGAIN: index
+ *	            of the word with which the equal frame begins
  */
 #define FRAME_KIND_SHIFT 62
 #define FRAME_GUESSED (1ull << 61)
 #define FRAME_AGAIN (1ull << 61)
 #define FRAME_CLAIMED (1ull << 60) /* a language unwinder claims the memory */
+#define FRAME_EXACT (1ull << 59)   /* the address was interrupted, it is in no call */
 #define FRAME_FILE_SHIFT 41
 #define FRAME_MAX_FILE 0xfffffu
 #define FRAME_MAX_OFFSET ((1ull << FRAME_FILE_SHIFT) - 1)
 #define FRAME_MAX_ADDRESS (FRAME_GUESSED - 1) /* of a file's number and offset */
-#define FRAME_ANONYMOUS_MAX (FRAME_CLAIMED - 1)
+#define FRAME_ANONYMOUS_MAX (FRAME_EXACT - 1)
 #define FRAME_PUSHED_WORDS 3u
 #define FRAME_FOUR_WORDS (1ull << 16) /* it has two more words */
 #define FRAME_MOST_WORDS 5u

@@ -47,6 +47,7 @@ struct scratch {
 	__u32 chunk;     /* first chunk of the process's mappings */
 	__u32 at;        /* index of the next frame's word in the record */
 	__u32 guessed;   /* the next frame was guessed */
+	__u32 exact;     /* .. was interrupted: pc is in no call */
 	__u32 languages; /* 1: this program has a language unwinder's step */
 	__u32 slot;      /* number of that unwinder */
 	__u32 begun;     /* bit i: the step of language i was called in this walk */

@@ -117,7 +117,8 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 	__asm__ volatile("" : "+r"(unused));
 	if (!u || !s)
 		return STEP_STOPPED;
-	at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1;
+	s->exact = u->flags & FUSEE_PC_EXACT;
+	at = s->exact ? u->pc : u->pc - 1;
 	m = locate(u, s, at);
 	if (!m || !(u->pc & (UPROBE_PAGE - 1))) { /* what is mapped before the page is not meant */
 		next = sampler_returned(0);

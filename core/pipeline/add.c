@@ -24,6 +24,14 @@ static const char *stop_reason(const struct pipeline *p, struct walk_stop stop)
 	}
 }
 
+/* Of two frames at one address, neither is another function for being interrupted. */
+static void forget_exact(struct walk *w)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->frames[i].kind == FRAME_ANONYMOUS)
+			w->frames[i].extra[1] = 0;
+}
+
 void pipeline_add(struct pipeline *p, struct process *proc, const struct sample *s,
 		  const struct pipeline_route *route, const char *comm)
 {
@@ -35,6 +43,7 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 	uint32_t worst = reason; /* of all slots: a full slot does not affect other slots */
 	uint64_t weight = route->weight_ns ? route->weight_ns : s->period;
 
+	forget_exact(&p->walk);
 	for (uint64_t slots = route->slots; slots; slots &= slots - 1) {
 		struct collector *c = p->slots[__builtin_ctzll(slots)];
 		uint32_t tid = p->o.threads ? (uint32_t)s->tid : 0;

@@ -38,21 +38,21 @@ static bool may_have_table(const struct pipeline *p, uint64_t over, uint64_t tim
  * stepped, until settle(). true: the sample must wait. */
 static bool note_frames(struct pipeline *p, struct process *over, uint64_t time)
 {
-	bool first = true, waits = false;
+	bool waits = false, exact;
 
 	for (uint32_t i = 0; i < p->walk.n; i++) {
 		struct walk_frame *f = &p->walk.frames[i];
 		const struct process_mapping *m;
 
-		if (f->kind == FRAME_KERNEL)
+		if (f->kind != FRAME_ANONYMOUS)
 			continue;
-		m = f->kind == FRAME_ANONYMOUS ? process_mapping_at(over, f->addr, time) : NULL;
+		exact = f->extra[1];
+		m = process_mapping_at(over, f->addr, time);
 		if (m && !m->file && !m->until && !is_stepped(p, over, m, f->addr, time)) {
-			made_code_note(p->made, over, m, f->addr, first, time);
+			made_code_note(p->made, over, m, f->addr, exact, time);
 			f->extra[0] = may_have_table(p, over->id, time, i);
 			waits |= f->extra[0];
 		}
-		first = false;
 	}
 	return waits;
 }

@@ -57,7 +57,8 @@ static bool read_anonymous(struct pipeline *p, struct process *proc, uint64_t ti
 	*f = (struct walk_frame){.kind = FRAME_ANONYMOUS,
 				 .guessed = !!(word & FRAME_GUESSED),
 				 .addr = addr,
-				 .process = proc->id};
+				 .process = proc->id,
+				 .extra[1] = !!(word & FRAME_EXACT)};
 	if (m && m->moved) { /* it was compared since */
 		*f = (struct walk_frame){.kind = FRAME_FILE,
 					 .guessed = f->guessed,

@@ -127,6 +127,7 @@ static struct walk_frame frame_of(const struct fusee_unwind *u, const struct pro
 		f.addr = at - m->lo + m->offset;
 	} else {
 		f.kind = FRAME_ANONYMOUS;
+		f.extra[1] = !!(u->flags & FUSEE_PC_EXACT);
 		f.process = u->process;
 		f.generation = code->generation;
 	}

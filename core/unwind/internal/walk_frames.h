@@ -28,6 +28,9 @@
  *	FRAME_PUSHED     0        first word     its id   other words  number of the unwinder
  *	FRAME_KERNEL     0        kernel address 0        0            0
  *	FRAME_OMITTED    0        the least n    0        0            0
+ *
+ * Until its sample is delivered an anonymous frame has extra[1] = 1 if its address was interrupted
+ * and is in no call: the leaf's, or that of a frame below a signal handler.
  */
 struct walk_frame {
 	uint32_t file;

@@ -19,12 +19,15 @@
  *	main > calls > [outer] > burn
  *
  * pushed: outer has pushed the return address, which is behind another path's return.
+ * signals: outer itself spins, and a signal's handler burns.
  */
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <time.h>
 
 typedef void function(void *arg, long n);
@@ -179,6 +182,30 @@ static void write_pushed(uint8_t *at)
 	PUT("\xf3\xc3\x48\x83\xc4\x28\xc3");             /* 2: repz ret; 3: add $40,%rsp; ret */
 }
 
+/* Spins. The bytes behind the first of `mov` are instructions that pop a word. */
+static void write_spin(uint8_t *at)
+{
+	PUT("\x48\x83\xec\x08\xb8\x5b\x90\x90\x90");     /* sub $8,%rsp; 1: mov $0x9090905b,%eax */
+	PUT("\x48\xff\xce\x75\xf6\x48\x83\xc4\x08\xc3"); /* dec %rsi; jne 1b; add $8,%rsp; ret */
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	burn(NULL, 1000000);
+	sink++; /* no tail call */
+}
+
+static void spin_with_signals(uint8_t *at)
+{
+	struct itimerval often = {{0, 4000}, {0, 4000}};
+
+	write_spin(at);
+	signal(SIGPROF, on_signal);
+	setitimer(ITIMER_PROF, &often, NULL);
+	calls((function *)(void *)at, NULL, 10000000);
+}
+
 #define PLACES 3000 /* of fresh code, 64 bytes each */
 
 /* One call, with a caller that has a frame pointer or that calls a pushed return address. false:
@@ -188,6 +215,10 @@ static int call_one(const char *how)
 	static long round;
 	uint8_t *at = code + 4096;
 
+	if (!strcmp(how, "signals")) {
+		spin_with_signals(at);
+		return 1;
+	}
 	if (!strcmp(how, "pushed")) {
 		write_pushed(at);
 		calls((function *)(void *)at, (void *)burn, 100000);
