@@ -194,7 +194,7 @@ static struct unit *find_unit(struct dwarf *d, uint64_t addr, struct symbols_spa
 		d->loaded += unit_bytes(u);
 		return u;
 	}
-	*span = (struct symbols_span){addr, addr + 1};
+	*span = (struct symbols_span){addr, addr + 1, .alone = true};
 	return NULL;
 }
 

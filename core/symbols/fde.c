@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "symbols/internal/ranges.h"
 #include "symbols/source.h"
 
 #define MAX_BYTES (1u << 30)
@@ -218,4 +219,14 @@ uint64_t fdes_gap(const struct fdes *f, uint64_t addr)
 	size_t n = count_before(f, addr);
 
 	return n && f->p[n - 1].end <= addr ? f->p[n - 1].end : 0;
+}
+
+void fdes_narrow(const struct fdes *f, uint64_t addr, uint64_t *lo, uint64_t *hi)
+{
+	size_t n = count_before(f, addr);
+
+	for (size_t i = n ? n - 1 : 0; i < f->n && i <= n; i++) {
+		ranges_narrow(f->p[i].start, addr, lo, hi);
+		ranges_narrow(f->p[i].end, addr, lo, hi);
+	}
 }

@@ -309,32 +309,47 @@ static void each_dwarf(void *arg, const struct symbols_frame *f)
 	emit(l, &out);
 }
 
+static struct symbols_span alone(uint64_t vaddr)
+{
+	return (struct symbols_span){vaddr, vaddr < UINT64_MAX ? vaddr + 1 : vaddr, .alone = true};
+}
+
+/* The end of the symbol or FDE, or the start of the section, before an addr without any, whichever
+ * is highest; 0: none. Narrows *span. */
+static uint64_t gap_start(const struct symbols *s, uint64_t addr, struct symbols_span *span)
+{
+	uint64_t start = fdes_gap(&s->fdes, addr), gap = symtab_gap(&s->symtab, addr), end;
+	const struct source_section *c;
+
+	start = gap > start ? gap : start;
+	for (size_t i = 0; (c = source_section(s->file, i)); i++) {
+		if (!(c->flags & SHF_ALLOC))
+			continue;
+		if (__builtin_add_overflow(c->vaddr, c->size, &end))
+			end = UINT64_MAX;
+		ranges_narrow(c->vaddr, addr, &span->lo, &span->hi);
+		ranges_narrow(end, addr, &span->lo, &span->hi);
+		if (c->vaddr <= addr && addr < end && c->vaddr > start)
+			start = c->vaddr;
+	}
+	return start;
+}
+
 /* "+0x" and the start of addr's function by its FDE, so that all addresses of a stripped function
  * are one stub. Without an FDE: the end of the symbol, FDE or section start before addr, whichever
  * is highest. Narrows *span. */
 static void make_stub(struct symbols *s, uint64_t addr, char stub[32], struct symbols_span *span)
 {
 	const struct fde *f;
-	uint64_t start, gap;
+	uint64_t start;
 
 	load_fdes(s);
 	f = fdes_find(&s->fdes, addr);
-	if (f) {
-		start = f->start;
-		span->lo = start > span->lo ? start : span->lo;
-		span->hi = f->end < span->hi ? f->end : span->hi;
-	} else {
-		const struct source_section *c;
-
-		*span = (struct symbols_span){addr, addr + 1};
-		start = fdes_gap(&s->fdes, addr);
-		gap = symtab_gap(&s->symtab, addr);
-		start = gap > start ? gap : start;
-		for (size_t i = 0; (c = source_section(s->file, i)); i++)
-			if (c->flags & SHF_ALLOC && c->vaddr <= addr && addr - c->vaddr < c->size &&
-			    c->vaddr > start)
-				start = c->vaddr;
-		start = start ? start : addr;
+	fdes_narrow(&s->fdes, addr, &span->lo, &span->hi);
+	start = f ? f->start : gap_start(s, addr, span);
+	if (!start) {
+		*span = alone(addr);
+		start = addr;
 	}
 	snprintf(stub, 32, "+0x%llx", (unsigned long long)start);
 }
@@ -382,7 +397,7 @@ static int look_up(struct symbols *s, uint64_t vaddr, symbols_each *each, void *
 
 int symbols_lookup(struct symbols *s, uint64_t vaddr, symbols_each *each, void *arg)
 {
-	struct symbols_span span = {0, UINT64_MAX};
+	struct symbols_span span = {.hi = UINT64_MAX};
 
 	return look_up(s, vaddr, each, arg, &span);
 }
@@ -392,12 +407,27 @@ int symbols_lookup_span(struct symbols *s, uint64_t vaddr, symbols_each *each, v
 {
 	int r;
 
-	*span = (struct symbols_span){0, UINT64_MAX};
+	*span = (struct symbols_span){.hi = UINT64_MAX};
 	r = look_up(s, vaddr, each, arg, span);
 	/* lookups in Go's table do not narrow the span */
 	if (r || s->go || s->lacking || vaddr < span->lo || vaddr >= span->hi)
-		*span = (struct symbols_span){vaddr, vaddr < UINT64_MAX ? vaddr + 1 : vaddr};
+		*span = alone(vaddr);
 	return r;
+}
+
+bool symbols_code(const struct symbols *s, size_t i, struct symbols_span *span)
+{
+	const struct source_section *c;
+
+	for (size_t at = 0; (c = source_section(s->file, at)); at++) {
+		if (!(c->flags & SHF_ALLOC) || !(c->flags & SHF_EXECINSTR) || i--)
+			continue;
+		*span = (struct symbols_span){.lo = c->vaddr};
+		if (__builtin_add_overflow(c->vaddr, c->size, &span->hi))
+			span->hi = c->vaddr;
+		return true;
+	}
+	return false;
 }
 
 bool symbols_function(const struct symbols *s, uint64_t vaddr, struct symbols_span *span)
@@ -418,7 +448,8 @@ bool symbols_next(const struct symbols *s, uint64_t vaddr, struct symbols_span *
 
 	for (at = at ? at : first; at + 1 < end; at++)
 		if (at->id != RANGES_NONE && at[1].lo > vaddr) {
-			*span = (struct symbols_span){at->lo > vaddr ? at->lo : vaddr, at[1].lo};
+			*span = (struct symbols_span){.lo = at->lo > vaddr ? at->lo : vaddr,
+						      .hi = at[1].lo};
 			return true;
 		}
 	return false;

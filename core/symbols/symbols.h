@@ -9,6 +9,7 @@
 #define SYMBOLS_SYMBOLS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct symbols;
@@ -46,6 +47,9 @@ typedef void symbols_each(void *arg, const struct symbols_frame *);
 /* ELF virtual addresses [lo, hi). */
 struct symbols_span {
 	uint64_t lo, hi;
+	/* It is one address, as a part of the file is missing, could not be read or has no spans:
+	 * the next address may have the same frames. */
+	bool alone;
 };
 
 /* inlines false: DWARF is not read. 0; -ENOEXEC, -EBADMSG: no valid ELF file; -ENOMEM; -errno. */
@@ -63,6 +67,8 @@ bool symbols_function(const struct symbols *, uint64_t vaddr, struct symbols_spa
 /* The first code at vaddr or above that a symbol covers, up to where the next symbol begins.
  * false: none. */
 bool symbols_next(const struct symbols *, uint64_t vaddr, struct symbols_span *);
+/* The executable section that is i-th in the file. false: it has not so many. */
+bool symbols_code(const struct symbols *, size_t i, struct symbols_span *);
 void symbols_quality(const struct symbols *, struct symbols_quality *);
 /* The dwz file that is named and was not passed: its name and *n bytes of build ID, as the debug
  * file has them, valid until close. NULL: none is missing. */

@@ -28,4 +28,12 @@ int ranges_flatten(struct range *, size_t n, struct segment **ret, size_t *nret)
 const struct segment *segments_find(const struct segment *, size_t n, uint64_t addr);
 /* Narrows [*lo, *hi), which contains addr, to the segment of addr or the gap before the first. */
 void segments_narrow(const struct segment *, size_t n, uint64_t addr, uint64_t *lo, uint64_t *hi);
+/* Narrows [*lo, *hi), which contains addr, to addr's side of an edge. */
+static inline void ranges_narrow(uint64_t edge, uint64_t addr, uint64_t *lo, uint64_t *hi)
+{
+	if (edge <= addr && edge > *lo)
+		*lo = edge;
+	if (edge > addr && edge < *hi)
+		*hi = edge;
+}
 #endif
