@@ -35,8 +35,8 @@ struct cache {
 /* The start of a file. The inspection's block follows. */
 struct cache_head {
 	char magic[8];
-	uint32_t version, inspection_version;
-	uint64_t bytes, checksum; /* of the block; XXH3, 64 bits */
+	uint32_t version, block_version; /* of an inspection: INSPECTION_VERSION */
+	uint64_t bytes, checksum;        /* of the block; XXH3, 64 bits */
 	uint8_t key[32];
 };
 
@@ -173,7 +173,8 @@ static int read_block(int fd, const struct cache_head *h, struct inspection **re
 	return err;
 }
 
-static int read_head(int fd, const uint8_t key[32], struct cache_head *h, struct stat *st)
+static int read_head(int fd, const uint8_t key[32], uint32_t block_version, struct cache_head *h,
+		     struct stat *st)
 {
 	int err;
 
@@ -185,9 +186,8 @@ static int read_head(int fd, const uint8_t key[32], struct cache_head *h, struct
 	if (err)
 		return err;
 	if (memcmp(h->magic, CACHE_MAGIC, sizeof(h->magic)) || h->version != CACHE_VERSION ||
-	    h->inspection_version != INSPECTION_VERSION || memcmp(h->key, key, sizeof(h->key)) ||
-	    !h->bytes || h->bytes > INSPECTION_MAX_BYTES ||
-	    (uint64_t)st->st_size != sizeof(*h) + h->bytes)
+	    h->block_version != block_version || memcmp(h->key, key, sizeof(h->key)) || !h->bytes ||
+	    h->bytes > INSPECTION_MAX_BYTES || (uint64_t)st->st_size != sizeof(*h) + h->bytes)
 		return -EBADMSG;
 	return 0;
 }
@@ -202,34 +202,73 @@ static void mark_used(int fd, const struct stat *st)
 		futimens(fd, NULL);
 }
 
-int cache_load(struct cache *c, const uint8_t key[32], struct inspection **ret)
+void cache_remove(struct cache *c, const uint8_t key[32])
 {
 	char name[65];
-	struct cache_head h;
-	struct stat st;
-	int fd, err;
+
+	text_hex(name, key, 32);
+	unlinkat(c->dir, name, 0);
+}
+
+/* The file of a key, whose head is valid, behind its head. 0, -ENOENT or -errno. */
+static int open_valid(struct cache *c, const uint8_t key[32], uint32_t block_version, int *fd,
+		      struct cache_head *h, struct stat *st)
+{
+	char name[65];
+	int err;
 
 	if (!hashmap_get(&c->names, prefix_of(key)))
 		return -ENOENT;
 	text_hex(name, key, 32);
-	fd = openat(c->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0) {
+	*fd = openat(c->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (*fd < 0) {
 		if (errno == ELOOP)
 			unlinkat(c->dir, name, 0);
 		return -ENOENT;
 	}
-	err = read_head(fd, key, &h, &st);
+	err = read_head(*fd, key, block_version, h, st);
 	if (!err)
-		err = read_block(fd, &h, ret);
+		return 0;
+	close(*fd);
+	if (err != -EBADMSG)
+		return err;
+	unlinkat(c->dir, name, 0);
+	return -ENOENT;
+}
+
+int cache_load(struct cache *c, const uint8_t key[32], struct inspection **ret)
+{
+	struct cache_head h;
+	struct stat st;
+	int fd, err = open_valid(c, key, INSPECTION_VERSION, &fd, &h, &st);
+
+	if (err)
+		return err;
+	err = read_block(fd, &h, ret);
 	if (!err) {
 		(*ret)->flags |= INSPECTION_CACHED;
 		mark_used(fd, &st);
 	} else if (err == -EBADMSG) {
-		unlinkat(c->dir, name, 0);
+		cache_remove(c, key);
 		err = -ENOENT;
 	}
 	close(fd);
 	return err;
+}
+
+int cache_open_block(struct cache *c, const uint8_t key[32], uint32_t version, int *fd,
+		     uint64_t *at, uint64_t *bytes)
+{
+	struct cache_head h;
+	struct stat st;
+	int err = open_valid(c, key, version, fd, &h, &st);
+
+	if (err)
+		return err;
+	mark_used(*fd, &st);
+	*at = sizeof(h);
+	*bytes = h.bytes;
+	return 0;
 }
 
 /* ---- writing ---- */
@@ -330,12 +369,13 @@ static int write_file(struct cache *c, const char *name, const struct cache_head
 	return err;
 }
 
-int cache_store(struct cache *c, const uint8_t key[32], const struct inspection *i)
+int cache_store_block(struct cache *c, const uint8_t key[32], uint32_t version, const void *block,
+		      uint64_t bytes)
 {
 	struct cache_head h = {.magic = CACHE_MAGIC,
 			       .version = CACHE_VERSION,
-			       .inspection_version = INSPECTION_VERSION};
-	const void *block = inspection_bytes(i, &h.bytes);
+			       .block_version = version,
+			       .bytes = bytes};
 	char name[65], temporary[32];
 	int err = make_room(c, sizeof(h) + h.bytes);
 
@@ -354,6 +394,14 @@ int cache_store(struct cache *c, const uint8_t key[32], const struct inspection 
 	else
 		c->bytes += sizeof(h) + h.bytes;
 	return err;
+}
+
+int cache_store(struct cache *c, const uint8_t key[32], const struct inspection *i)
+{
+	uint64_t bytes;
+	const void *block = inspection_bytes(i, &bytes);
+
+	return cache_store_block(c, key, INSPECTION_VERSION, block, bytes);
 }
 
 /* ---- texts ---- */

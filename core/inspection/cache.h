@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inspections on disk, one file each, named by a key that the caller chooses. The folder must
- * belong to the user, and no other user may write to it. Files are written under a temporary name
+ * Inspections, and blocks of other rooms, on disk, one file each, named by a key that the caller
+ * chooses. The folder must belong to the user, and no other user may write to it. Files are written under a temporary name
  * and renamed. A malformed file is removed. Above the limit, files that were unused for longest are
  * removed. One thread.
  */
@@ -22,6 +22,14 @@ void cache_close(struct cache *); /* NULL is valid */
 /* The inspection of that key, with INSPECTION_CACHED; the caller owns its reference. 0, -ENOENT or
  * -errno. */
 int cache_load(struct cache *, const uint8_t key[32], struct inspection **ret);
+/* Bytes that another room stores beside the inspections; version: what they are, the caller's.
+ * Where they are: the descriptor *fd, which the caller closes, from *at on, *bytes of them. They
+ * may be changed or truncated at any time. 0, -ENOENT or -errno. */
+int cache_open_block(struct cache *, const uint8_t key[32], uint32_t version, int *fd, uint64_t *at,
+		     uint64_t *bytes);
+int cache_store_block(struct cache *, const uint8_t key[32], uint32_t version, const void *block,
+		      uint64_t bytes); /* as cache_store() */
+void cache_remove(struct cache *, const uint8_t key[32]);
 /* Appends a line to a text that is kept beside the inspections. 0; -EFBIG: it has 1 MiB; -errno. */
 int cache_append(struct cache *, const char *name, const struct buf *line);
 /* Reads such a text, and removes the file if it has more than 512 KiB. 0 or -errno. */

@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/log.h"
+#include "base/metrics.h"
 
 #define MOST_WAITING 256u /* jobs: each keeps an inspection in memory */
 
@@ -12,13 +14,18 @@ struct write {
 	struct cache *cache;
 	char *name;
 	uint8_t key[32];
-	struct inspection *inspection; /* NULL: the line is appended */
+	struct inspection *inspection; /* this, or map, or the line, which is appended */
+	void *map;
+	uint64_t bytes; /* of map */
+	uint32_t version;
 	struct buf line;
 };
 
 static void write_free(struct write *w)
 {
 	inspection_unref(w->inspection);
+	if (w->map)
+		munmap(w->map, w->bytes);
 	buf_fini(&w->line);
 	free(w->name);
 	free(w);
@@ -27,11 +34,21 @@ static void write_free(struct write *w)
 static void write_now(void *arg)
 {
 	struct write *w = arg;
-	int err = w->inspection ? cache_store(w->cache, w->key, w->inspection)
-				: cache_append(w->cache, w->name, &w->line);
+	int err;
 
-	if (err)
+	if (w->inspection)
+		err = cache_store(w->cache, w->key, w->inspection);
+	else if (w->map)
+		err = cache_store_block(w->cache, w->key, w->version, w->map, w->bytes);
+	else
+		err = cache_append(w->cache, w->name, &w->line);
+	if (err) {
 		log_debug("%s: not kept in the cache: %s", w->name, strerror(-err));
+		metric_add("cache_write_failures_total",
+			   "Total number of inspections, tables of names and refusals that could "
+			   "not be written to the cache on disk.",
+			   NULL, 1);
+	}
 	write_free(w);
 }
 
@@ -69,6 +86,23 @@ void cache_store_later(struct background *b, struct cache *c, const uint8_t key[
 	memcpy(w->key, key, sizeof(w->key));
 	inspection_ref(i);
 	w->inspection = i;
+	write_later(b, w);
+}
+
+void cache_store_block_later(struct background *b, struct cache *c, const uint8_t key[32],
+			     uint32_t version, void *map, uint64_t bytes, const char *name)
+{
+	struct write *w = background_waiting(b) < MOST_WAITING ? write_new(c, name) : NULL;
+
+	if (!w) {
+		munmap(map, bytes);
+		return;
+	}
+	cache_expect(c, key);
+	memcpy(w->key, key, sizeof(w->key));
+	w->map = map;
+	w->bytes = bytes;
+	w->version = version;
 	write_later(b, w);
 }
 

@@ -130,3 +130,17 @@ void owner_key(const struct owner_identity *i, const struct plugin_set *unwinder
 	}
 	SHA256_Final(key, &h);
 }
+
+void owner_names_key(const struct owner_identity *i, const struct owner_identity *debug,
+		     uint64_t stamp, uint8_t key[32])
+{
+	static const char what[] = "names";
+	SHA256_CTX h;
+
+	SHA256_Init(&h);
+	add(&h, what, sizeof(what));
+	add(&h, &stamp, sizeof(stamp));
+	add(&h, i, sizeof(*i));
+	add(&h, debug, sizeof(*debug));
+	SHA256_Final(key, &h);
+}

@@ -54,4 +54,8 @@ bool owner_is_kept(const struct owner *);
 /* The name of its inspection on disk: a hash of what identifies the file, of its owner and of the
  * unwinders. unwinders NULL: none. */
 void owner_key(const struct owner_identity *, const struct plugin_set *unwinders, uint8_t key[32]);
+/* The name of its table of names on disk: a hash of what identifies the file and its debug file
+ * (zeros: none), and of `stamp`, which differs where tables of the same files do. */
+void owner_names_key(const struct owner_identity *, const struct owner_identity *debug,
+		     uint64_t stamp, uint8_t key[32]);
 #endif

@@ -237,6 +237,8 @@ static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 	if (!r)
 		r = symbolizer_new(&p->symbolizer, pipeline_files(p->pipeline), p->worker,
 				   o->inlines);
+	if (!r && o->dynamic)
+		symbolizer_make_tables(p->symbolizer);
 	if (r)
 		log_error("cannot start sampling: %s", strerror(-r));
 	return r ? EX_OSERR : 0;

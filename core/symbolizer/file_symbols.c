@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "symbolizer/debug_files.h"
+
+#define TRY_NS 20000000000u
+
 struct file_symbols *file_symbols_new(void)
 {
 	struct file_symbols *f = calloc(1, sizeof(*f));
@@ -155,4 +160,27 @@ bool file_symbols_put_by_span(struct file_symbols *f, uint64_t offset, uint64_t 
 	put(f, offset, keep(f, name, size_of(name->n)));
 	free(name);
 	return file_symbols_find(f, offset);
+}
+
+/* Several sinks and pulls may request within one stall: a try each TRY_NS. */
+void file_symbols_count_try(struct file_symbols *f)
+{
+	uint64_t now = clock_now();
+
+	if (f->tried_ns && now - f->tried_ns < TRY_NS)
+		return;
+	f->tried_ns = now;
+	f->tries++;
+}
+
+void file_symbols_note_late(struct file_symbols *f, const bool late[2], bool waited)
+{
+	f->late[DEBUG_FILE] |= late[DEBUG_FILE];
+	f->late[ALT_FILE] |= late[ALT_FILE];
+	if (!late[DEBUG_FILE] && !late[ALT_FILE])
+		return;
+	if (waited)
+		f->tries = FILE_SYMBOLS_MOST_TRIES;
+	else
+		file_symbols_count_try(f);
 }

@@ -9,17 +9,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "symbolizer/debug_files.h"
+#include "symbolizer/internal/file_table.h"
 #include "symbolizer/server_names.h"
 
-/* What is not opened in time so often counts as missing, so that it is requested from servers. */
-#define MOST_TRIES 3u
-#define TRY_NS 20000000000u
 #define SPAN_BYTES (4u << 20) /* memory for spans of all files */
 
 struct symbolizer {
 	struct files *files;
 	struct worker *worker;
 	bool inlines;
+	bool makes_tables;         /* of names; see file_table.h */
 	struct file_symbols **all; /* by file id; NULL: none yet */
 	uint32_t n;
 	uint64_t requests;       /* calls of symbolizer_request() in all */
@@ -39,9 +38,10 @@ struct request {
 	uint32_t waiting; /* file requests without an answer; 1 more while they are being sent */
 };
 
-/* The part of a request that is about one file: one request to the worker. */
+/* The part of a request that is about one file: one request to the worker, and then perhaps one for
+ * its table of names. */
 struct file_request {
-	struct request *request;
+	struct request *request; /* NULL: its table is being made */
 	struct file *file;
 	uint64_t *offsets, *addresses;
 	uint32_t n;
@@ -65,6 +65,11 @@ int symbolizer_new(struct symbolizer **ret, struct files *files, struct worker *
 	}
 	*ret = s;
 	return 0;
+}
+
+void symbolizer_make_tables(struct symbolizer *s)
+{
+	s->makes_tables = true;
 }
 
 void symbolizer_drop_file(struct symbolizer *s, uint32_t file)
@@ -127,7 +132,7 @@ uint32_t symbolizer_missing_alt(const struct symbolizer *s, uint32_t file, const
 {
 	const struct file_symbols *f = file < s->n ? s->all[file] : NULL;
 
-	if (!f || !f->alt_missing || (f->late[ALT_FILE] && f->tries < MOST_TRIES))
+	if (!f || !f->alt_missing || (f->late[ALT_FILE] && f->tries < FILE_SYMBOLS_MOST_TRIES))
 		return 0;
 	*id = f->alt_id;
 	return f->alt_id_len;
@@ -137,7 +142,7 @@ bool symbolizer_awaits_debug(const struct symbolizer *s, uint32_t file)
 {
 	const struct file_symbols *f = file < s->n ? s->all[file] : NULL;
 
-	return f && f->late[DEBUG_FILE] && f->tries < MOST_TRIES;
+	return f && f->late[DEBUG_FILE] && f->tries < FILE_SYMBOLS_MOST_TRIES;
 }
 
 void symbolizer_debug_arrived(struct symbolizer *s, const uint8_t *id, uint32_t len)
@@ -230,6 +235,8 @@ static void file_request_free(struct file_request *q)
 }
 
 static int request_symbols(struct file_request *q);
+/* Requests its table of names. true: the request is kept until it is made. */
+static bool request_table(struct file_request *q);
 
 static void open_alt(struct file_request *q, struct file_symbols *f)
 {
@@ -261,33 +268,6 @@ static bool retry_without_fetched(struct file_request *q, struct file_symbols *f
 	       !request_symbols(q);
 }
 
-/* Several sinks and pulls may request within one stall: a try each TRY_NS. */
-static void count_try(struct file_symbols *f)
-{
-	uint64_t now = clock_now();
-
-	if (f->tried_ns && now - f->tried_ns < TRY_NS)
-		return;
-	f->tried_ns = now;
-	f->tries++;
-}
-
-/* These symbols are made without them. Symbols of other requests may not be, so this stays until
- * try_late(). */
-static void note_late(const struct file_request *q, struct file_symbols *f)
-{
-	const bool *late = q->debug.late;
-
-	f->late[DEBUG_FILE] |= late[DEBUG_FILE];
-	f->late[ALT_FILE] |= late[ALT_FILE];
-	if (!late[DEBUG_FILE] && !late[ALT_FILE])
-		return;
-	if (q->request->patience.until_ns) /* who waited for them is not to wait again */
-		f->tries = MOST_TRIES;
-	else
-		count_try(f);
-}
-
 /* answer NULL: there is none, and the addresses have no symbols. */
 static void keep_answer(const struct file_request *q, struct file_symbols *f,
 			const struct worker_symbols *answer)
@@ -309,7 +289,7 @@ static void keep_answer(const struct file_request *q, struct file_symbols *f,
 	}
 	s->bytes += file_symbols_bytes(f) - before;
 	s->span_bytes += f->span_bytes - spans;
-	note_late(q, f);
+	file_symbols_note_late(f, q->debug.late, q->request->patience.until_ns);
 }
 
 static void symbolized(void *arg, int err, const char *text, const struct worker_symbols *answer)
@@ -328,18 +308,17 @@ static void symbolized(void *arg, int err, const char *text, const struct worker
 		debug_files_count_late("worker");
 	else if (f)
 		keep_answer(q, f, err ? NULL : answer);
-	file_request_free(q);
+	if (err || !request_table(q))
+		file_request_free(q);
 	request_put(request);
 }
 
 /* ---- requests ---- */
 
-static int request_symbols(struct file_request *q)
+/* What is requested of the worker. */
+static struct worker_symbolization symbolization_of(const struct file_request *q)
 {
-	struct symbolizer *s = q->request->symbolizer;
-	const struct worker_requester by = {
-		.uid = q->file->uid, .pid = q->file->pid, .copy_of = q->file->source.copy_of};
-	const struct worker_symbolization what = {
+	return (struct worker_symbolization){
 		.inspection = q->file->inspection,
 		.fd = q->fd,
 		.debug_fd = q->debug.debug_fd,
@@ -347,12 +326,68 @@ static int request_symbols(struct file_request *q)
 		.debug_fetched = q->debug.id_len[DEBUG_FILE],
 		.alt_fetched = q->debug.id_len[ALT_FILE],
 		.name = q->file->path,
-		.inlines = s->inlines,
+		.inlines = q->request->symbolizer->inlines,
 		.addresses = q->addresses,
 		.n = q->n,
 	};
+}
 
-	return worker_symbolize(s->worker, &what, &by, symbolized, q);
+static struct worker_requester requester_of(const struct file *file)
+{
+	return (struct worker_requester){
+		.uid = file->uid, .pid = file->pid, .copy_of = file->source.copy_of};
+}
+
+static int request_symbols(struct file_request *q)
+{
+	const struct worker_symbolization what = symbolization_of(q);
+	const struct worker_requester by = requester_of(q->file);
+
+	return worker_symbolize(q->request->symbolizer->worker, &what, &by, symbolized, q);
+}
+
+static void table_made(void *arg, int err)
+{
+	(void)err;
+	file_request_free(arg); /* the next request that names the file finds the table */
+}
+
+static bool request_table(struct file_request *q)
+{
+	const struct worker_symbolization what = symbolization_of(q);
+	const struct worker_requester by = requester_of(q->file);
+	const struct symbolizer *s = q->request->symbolizer;
+
+	if (!s->makes_tables || q->debug.late[DEBUG_FILE] || q->debug.late[ALT_FILE] ||
+	    worker_names_make(s->worker, &what, &by, table_made, q))
+		return false;
+	q->debug.patience = NULL; /* the request's, as it is */
+	q->request = NULL;
+	return true;
+}
+
+/* Symbolizes what its table of names knows. true: nothing else is to be requested. */
+static bool symbolize_by_table(struct file_request *q, struct file_symbols *f)
+{
+	struct symbolizer *s = q->request->symbolizer;
+	uint64_t before = file_symbols_bytes(f);
+
+	q->n = file_table_look_up(f, s->worker, q->offsets, q->addresses, q->n);
+	s->bytes += file_symbols_bytes(f) - before;
+	return !q->n;
+}
+
+/* The same, once the files are open by which its table is found. A debug file that is late may be
+ * there, so the table is another. */
+static bool find_table(struct file_request *q, struct file_symbols *f)
+{
+	const struct worker_symbolization what = symbolization_of(q);
+	const struct worker_requester by = requester_of(q->file);
+
+	if (q->debug.late[DEBUG_FILE] || q->debug.late[ALT_FILE])
+		return false;
+	file_table_find(f, q->request->symbolizer->worker, &what, &by);
+	return symbolize_by_table(q, f);
 }
 
 /* Frees the request on failure. */
@@ -371,6 +406,10 @@ static int send(struct file_request *q)
 	debug_files_open(&q->debug, q->file);
 	if (f && f->alt_name)
 		open_alt(q, f);
+	if (f && find_table(q, f)) {
+		file_request_free(q);
+		return 0;
+	}
 	q->request->waiting++;
 	r = request_symbols(q);
 	if (r) {
@@ -407,6 +446,7 @@ static int by_offset(const void *a, const void *b)
 static int request_file(struct request *request, struct file *file,
 			const struct walk_frame *const *frames, uint32_t n)
 {
+	struct file_symbols *f = file_symbols_get(request->symbolizer, file->id);
 	struct file_request *q = calloc(1, sizeof(*q));
 
 	if (!q)
@@ -421,6 +461,10 @@ static int request_file(struct request *request, struct file *file,
 		if (!inspection_vaddr(file->inspection, frames[i]->addr, &q->addresses[q->n]))
 			continue;
 		q->offsets[q->n++] = frames[i]->addr;
+	}
+	if (q->n && f && f->has_table && symbolize_by_table(q, f)) {
+		file_request_free(q);
+		return 0;
 	}
 	if (!q->n) {
 		int r = q->offsets && q->addresses ? 0 : -ENOMEM;
@@ -446,7 +490,7 @@ static void try_late(struct symbolizer *s, const struct file *file, struct file_
 		debug_files_open_alt(&d, file, f->alt_name, f->alt_id, f->alt_id_len);
 	f->stale |= d.debug_fd >= 0 || d.alt_fd >= 0;
 	memcpy(f->late, d.late, sizeof(f->late));
-	count_try(f);
+	file_symbols_count_try(f);
 	debug_files_close(&d);
 }
 

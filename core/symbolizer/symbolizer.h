@@ -20,6 +20,8 @@ struct symbolizer;
 /* files and worker are borrowed until symbolizer_free(). inlines: inlined functions too. 0 or
  * -ENOMEM. */
 int symbolizer_new(struct symbolizer **ret, struct files *, struct worker *, bool inlines);
+/* Has tables of names made of files that often need the worker, for who runs long. */
+void symbolizer_make_tables(struct symbolizer *);
 void symbolizer_free(struct symbolizer *); /* NULL is fine */
 /*
  * Requests the symbols of all frames of the collector that are not known yet; with server_names

@@ -25,6 +25,7 @@
 #define MAX_SHORTAGES 5        /* retries for want of memory: after 3.1 s the request fails */
 #define SHORTAGE_NS 100000000u /* until the first retry; doubled each time */
 #define INSPECT_MS 5000u       /* for inspect() of one unwinder */
+#define NAMES_MS 10000u        /* for a table of names */
 #define STEP_MS 1000u          /* a step takes microseconds, but an expression can be endless */
 #define MAX_STEPS 500000u      /* libunwind leaks about 100 bytes at each; of one process */
 #define MAX_MESSAGES 64        /* of one process that are read in a row */
@@ -45,9 +46,11 @@ static void finish(struct worker *w, struct client_request *req, struct result r
 {
 	const char *text = r.text ? r.text : "";
 
-	fusee_assert(w->pending);
-	w->pending--;
-	if (req->inspected)
+	fusee_assert(w->pending || req->named);
+	w->pending -= !req->named;
+	if (req->named)
+		client_names_finish(w, req, r.err);
+	else if (req->inspected)
 		req->inspected(req->arg, r.err, text, r.inspection);
 	else if (req->symbolized)
 		req->symbolized(req->arg, r.err, text, r.symbols);
@@ -101,7 +104,8 @@ static void add_refusal(struct worker *w, const struct client_request *req, int 
 
 static void refuse(struct worker *w, struct client_request *req, int err, const char *text)
 {
-	if (!req->file.owner.fetched) /* the fault may be the debug file's */
+	/* The fault may be the debug file's; a table needs more time and memory than an answer. */
+	if (!req->file.owner.fetched && !req->named)
 		add_refusal(w, req, err, 0, text);
 	log_debug("%s is refused: %s", req->name, text);
 	fail(w, req, err, text);
@@ -200,7 +204,7 @@ static void on_ended(struct worker *w, struct slot *s, const char *why)
 
 static uint32_t time_limit_ms(const struct worker *w, const struct client_request *req)
 {
-	uint32_t ms = req->stepped ? STEP_MS : w->request_ms;
+	uint32_t ms = req->stepped ? STEP_MS : req->named ? NAMES_MS : w->request_ms;
 
 	/* Of files of others also the key, as reading one can block. */
 	if (req->inspected && (req->keyed || req->lane == LANE_OTHERS))
@@ -218,9 +222,10 @@ static int send_request(struct worker *w, struct slot *s, struct client_request 
 	if (req->step)
 		q = *req->step;
 	else
-		q.kind = req->symbolized ? REQUEST_SYMBOLIZE
-			 : req->keyed    ? REQUEST_INSPECT
-					 : REQUEST_KEY;
+		q.kind = req->named        ? REQUEST_NAMES
+			 : req->symbolized ? REQUEST_SYMBOLIZE
+			 : req->keyed      ? REQUEST_INSPECT
+					   : REQUEST_KEY;
 	q.id = req->id = ++w->next_id;
 	for (unsigned int i = 0; i < 3; i++)
 		if (req->fds[i] >= 0)
@@ -482,6 +487,12 @@ static int take_reply(struct worker *w, struct slot *s, const struct protocol_re
 		/* -ENOMEM: the worker's own limit, which the file may exceed each time. */
 		fail_or_wait(w, take_current(w, s),
 			     r->err < 0 && r->err > -4096 ? r->err : -EBADMSG, r->text, 1);
+	} else if (req->named) {
+		int err = client_names_take(w, req, r, fd);
+
+		if (!err)
+			finish(w, take_current(w, s), (struct result){0});
+		return err;
 	} else if (req->symbolized) {
 		return take_symbols(w, s, r, fd);
 	} else if (req->keyed) {

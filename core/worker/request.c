@@ -53,7 +53,7 @@ int client_enqueue(struct worker *w, struct client_request *req)
 		client_request_free(req);
 		return err;
 	}
-	w->pending++;
+	w->pending += !req->named;
 	w->changed = true;
 	pool_set_timer(w);
 	return 0;

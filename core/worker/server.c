@@ -17,6 +17,7 @@
 #include "symbols/symbols.h"
 #include "worker/internal/child.h"
 #include "inspection/host.h"
+#include "names/make.h"
 #include "worker/internal/symbolize_reply.h"
 #include "worker/internal/protocol.h"
 #include "sandbox/sandbox.h"
@@ -179,6 +180,21 @@ static int handle_symbolize(struct server *s, struct exchange *x)
 	return err ? explain(x, err) : 0;
 }
 
+static int handle_names(struct exchange *x)
+{
+	struct symbols_files files = {x->fds[0], x->fds[1], x->fds[2]};
+	struct symbols *symbols;
+	int err = symbols_open(&symbols, &files, x->q.inlines);
+
+	if (!err) {
+		err = names_make(&x->block, symbols, symbolize_reply_quality);
+		symbols_close(symbols);
+	}
+	if (err == -ENOTSUP || err == -EFBIG)
+		return fail(x, err, "it is none of the files of which tables are made");
+	return err ? explain(x, err) : 0;
+}
+
 static int handle_step(struct server *s, struct exchange *x)
 {
 	int fd = x->fds[0], r;
@@ -203,6 +219,8 @@ static int handle(struct server *s, struct exchange *x)
 		return handle_inspect(s, x);
 	case REQUEST_SYMBOLIZE:
 		return handle_symbolize(s, x);
+	case REQUEST_NAMES:
+		return handle_names(x);
 	case REQUEST_STEP:
 		return handle_step(s, x);
 	}

@@ -51,7 +51,7 @@ static void add_frame(void *arg, const struct symbols_frame *f)
 	buf_add(w->to, &frame, sizeof(frame));
 }
 
-static uint32_t quality_of(const struct symbols *s)
+uint32_t symbolize_reply_quality(const struct symbols *s)
 {
 	struct symbols_quality q;
 
@@ -222,7 +222,7 @@ static int look_up(struct writer *w, struct symbols *s, const uint64_t *addresse
 	int err;
 
 	w->to = &w->frames;
-	w->has_lines = quality_of(s) & (INSPECTION_DWARF | INSPECTION_GO);
+	w->has_lines = symbolize_reply_quality(s) & (INSPECTION_DWARF | INSPECTION_GO);
 	for (uint32_t i = 0; i < n; i++) {
 		first[i] = count(&w->frames, sizeof(struct symbolize_reply_frame));
 		err = symbols_lookup(s, addresses[i], add_frame, w);
@@ -255,7 +255,7 @@ int symbolize_reply_write(struct buf *b, struct symbols *s, const uint64_t *addr
 		goto out;
 	head.nframes = count(&w.frames, sizeof(struct symbolize_reply_frame));
 	head.nspans = count(&w.spans, sizeof(struct worker_span));
-	head.quality = quality_of(s);
+	head.quality = symbolize_reply_quality(s);
 	head.texts = texts.len;
 	buf_add(b, &head, sizeof(head));
 	buf_add(b, w.spans.p, w.spans.len);

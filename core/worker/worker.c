@@ -156,9 +156,9 @@ static void open_cache(struct worker *w, const char *dir)
 
 	if (stat("/proc/self/exe", &st))
 		st = (struct stat){0};
-	snprintf(w->refusals_name, sizeof(w->refusals_name), "refusals-%" PRIx64,
-		 (uint64_t)st.st_mtim.tv_sec * 1000003 + (uint64_t)st.st_mtim.tv_nsec +
-			 (uint64_t)st.st_size);
+	w->stamp = (uint64_t)st.st_mtim.tv_sec * 1000003 + (uint64_t)st.st_mtim.tv_nsec +
+		   (uint64_t)st.st_size;
+	snprintf(w->refusals_name, sizeof(w->refusals_name), "refusals-%" PRIx64, w->stamp);
 	if (!err && !cache_text(w->cache, w->refusals_name, &refusals) &&
 	    !buf_add(&refusals, "", 1))
 		refusals_read(&w->refusals, refusals.p);
@@ -277,6 +277,7 @@ void worker_stop(struct worker *w)
 	for (int i = 0; i < LANES; i++)
 		turns_fini(&w->queues[i]);
 	refusals_fini(&w->refusals);
+	hashmap_fini(&w->names);
 	cache_close_later(w->background, w->cache);
 	background_free(w->background);
 	poller_close(&w->poller);

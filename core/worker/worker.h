@@ -25,6 +25,7 @@
 #include "plugin/plugin.h"
 
 struct worker;
+struct names_table;
 
 /* Texts are copied. */
 struct worker_options {
@@ -112,7 +113,7 @@ int worker_dispatch(struct worker *);
 int worker_wait(struct worker *);
 /* The same, until deadline_ns (CLOCK_MONOTONIC; 0: none) at most: then -ETIMEDOUT. */
 int worker_wait_until(struct worker *, uint64_t deadline_ns);
-/* Requests without an answer. */
+/* Requests without an answer, but of tables of names. */
 uint32_t worker_pending(const struct worker *);
 /* The pid of a worker that runs, of a busy worker if there is any; 0: none runs. */
 int worker_pid(const struct worker *);
@@ -141,6 +142,22 @@ struct worker_symbolization {
  * without a callback. */
 int worker_symbolize(struct worker *, const struct worker_symbolization *,
 		     const struct worker_requester *by, worker_symbolized *, void *arg);
+
+/* The key of the table of names of a file, if one may be kept. 0; -ENOTSUP: there is no cache, or
+ * none for such files; -errno. The addresses are not used. */
+int worker_names_key(const struct worker *, const struct worker_symbolization *,
+		     const struct worker_requester *by, uint8_t key[32]);
+/* The table on disk, by that key. 0, -ENOENT or -errno. The caller closes it. */
+int worker_names_open(struct worker *, const uint8_t key[32], struct names_table **);
+/* Removes a table in which names_find() found damage, or that could not be read. */
+void worker_names_remove(struct worker *, const uint8_t key[32], int err);
+/* err: 0: it is being written to disk; or -errno. */
+typedef void worker_named(void *arg, int err);
+/* Requests that a table is made, which worker_pending() does not count. 0 or -errno, and then
+ * without a callback: -EAGAIN: it is the first request for this table, or it was made a while ago,
+ * or cannot be made. */
+int worker_names_make(struct worker *, const struct worker_symbolization *,
+		      const struct worker_requester *by, worker_named *, void *arg);
 
 /* One step by libunwind, for a row that no table expresses. All is copied but fd. */
 struct worker_step {

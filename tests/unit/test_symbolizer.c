@@ -44,9 +44,9 @@ static int find_self(void *arg, const struct procfs_mapping *m)
 	return 1;
 }
 
-static void world_new(struct world *w)
+static void world_new_with(struct world *w, const char *cache_dir)
 {
-	struct worker_options o = {0};
+	struct worker_options o = {.cache_dir = cache_dir};
 
 	*w = (struct world){0};
 	CHECK_INT(worker_new(&w->w, &o), 0);
@@ -55,6 +55,11 @@ static void world_new(struct world *w)
 	CHECK_INT(procfs_each_mapping(getpid(), find_self, w), 1);
 	CHECK_INT(worker_wait(w->w), 0);
 	CHECK(w->self && w->self->state == FILE_READY);
+}
+
+static void world_new(struct world *w)
+{
+	world_new_with(w, NULL);
 }
 
 static void world_free(struct world *w)
@@ -163,4 +168,60 @@ TEST_IN_WORLD(many_at_once)
 		check_name(w, offset_of(w, second_function, i), "second_function");
 	}
 	collector_free(c);
+}
+
+/* The first bytes of both functions, and that no worker was needed for them. */
+static void check_by_table(struct world *w)
+{
+	uint64_t one = offset_of(w, first_function, 0), two = offset_of(w, second_function, 0);
+
+	for (uint64_t i = 0; i < 4; i++) {
+		CHECK_INT(ask(w, one + i), 0);
+		check_name(w, one + i, "first_function");
+		CHECK_INT(ask(w, two + i), 0);
+		check_name(w, two + i, "second_function");
+	}
+	CHECK_INT(worker_pid(w->w), 0);
+	CHECK(symbolizer_symbol_source(w->n, w->self->id) & INSPECTION_DWARF);
+}
+
+static bool has_tables(struct world *w, const char *dir)
+{
+	char command[120];
+
+	worker_dispatch(w->w);
+	snprintf(command, sizeof(command), "[ $(find %s -type f | wc -l) = 2 ]", dir);
+	return !system(command);
+}
+
+/* The table of names is made once, and outlives the agent; truncated, it is made anew. */
+TEST(a_table_instead_of_a_worker)
+{
+	char dir[80], command[160];
+	struct world w;
+
+	snprintf(dir, sizeof(dir), "%s/cache", test_dir());
+	world_new_with(&w, dir); /* it makes none */
+	CHECK_INT(ask(&w, offset_of(&w, first_function, 0)), 1);
+	CHECK_INT(ask(&w, offset_of(&w, second_function, 0)), 1);
+	world_free(&w);
+	world_new_with(&w, dir);
+	symbolizer_make_tables(w.n);
+	CHECK_INT(ask(&w, offset_of(&w, first_function, 0)), 1);
+	CHECK_INT(ask(&w, offset_of(&w, second_function, 0)), 1); /* a large file: now it is due */
+	WAIT_FOR(has_tables(&w, dir));
+	WAIT_FOR(!background_waiting(worker_background(w.w)));
+	world_free(&w);
+
+	world_new_with(&w, dir);
+	check_by_table(&w);
+	world_free(&w);
+	world_new_with(&w, dir);
+	CHECK_INT(ask(&w, offset_of(&w, first_function, 0)), 0);
+	snprintf(command, sizeof(command), "cd %s; truncate -s 5000 $(ls -S | head -1)", dir);
+	CHECK(!system(command));
+	CHECK_INT(ask(&w, offset_of(&w, second_function, 0)), 1);
+	check_name(&w, offset_of(&w, first_function, 0), "first_function");
+	check_name(&w, offset_of(&w, second_function, 0), "second_function");
+	world_free(&w);
 }

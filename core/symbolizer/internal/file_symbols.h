@@ -11,6 +11,9 @@
 #include "base/hashmap.h"
 #include "worker/worker.h"
 
+/* What is not opened in time so often counts as missing, so that it is requested from servers. */
+#define FILE_SYMBOLS_MOST_TRIES 3u
+
 /* One source frame. The texts are owned by the symbols of the file. */
 struct source_frame {
 	const char *name, *system_name, *file;
@@ -49,7 +52,9 @@ struct file_symbols {
 	bool late[2];      /* DEBUG_FILE, ALT_FILE: it was not opened in time, and may be there */
 	uint32_t tries;    /* to open those */
 	uint64_t tried_ns; /* the last that counts, CLOCK_MONOTONIC; 0: none */
-	bool stale;        /* a debug file has come since: the symbols are to be requested again */
+	bool has_table;    /* of names, on disk; see file_table.h */
+	uint8_t table_key[32];
+	bool stale; /* a debug file has come since: the symbols are to be requested again */
 };
 
 struct file_symbols *file_symbols_new(void); /* NULL: no memory */
@@ -66,4 +71,10 @@ void file_symbols_put(struct file_symbols *, uint64_t offset, uint64_t address,
 void file_symbols_put_spans(struct file_symbols *, const struct worker_symbols *);
 /* Symbolizes an offset by a known span. false: none covers its address. */
 bool file_symbols_put_by_span(struct file_symbols *, uint64_t offset, uint64_t address);
+/* Counts a try to open what was late. */
+void file_symbols_count_try(struct file_symbols *);
+/* Its symbols were made without the debug and dwz files that are late[DEBUG_FILE], late[ALT_FILE].
+ * Symbols of other requests may not be, so this stays until they are tried again. waited: who
+ * waited for them is not to wait again. */
+void file_symbols_note_late(struct file_symbols *, const bool late[2], bool waited);
 #endif

@@ -5,6 +5,7 @@
 #define WORKER_CLIENT_H
 
 #include "base/background.h"
+#include "base/hashmap.h"
 #include "base/poller.h"
 #include "inspection/cache.h"
 #include "worker/internal/child.h"
@@ -35,11 +36,13 @@ struct client_request {
 	uint64_t not_before; /* CLOCK_MONOTONIC ns: it is retried after a lack of memory */
 	bool (*needed)(void *arg);
 	void *arg;
-	worker_inspected *inspected; /* one of three; the others are NULL */
+	worker_inspected *inspected; /* one of four; the others are NULL */
 	worker_symbolized *symbolized;
 	worker_stepped *stepped;
-	void *payload; /* addresses, or a stack copy */
-	uint64_t len;  /* bytes of it */
+	worker_named *named;
+	uint8_t names_key[32]; /* of the table that is made */
+	void *payload;         /* addresses, or a stack copy */
+	uint64_t len;          /* bytes of it */
 	bool inlines;
 	struct protocol_request *step; /* of a step */
 };
@@ -76,6 +79,9 @@ struct worker {
 	uint64_t memory_limit; /* bytes */
 	uint32_t idle_ms, request_ms;
 	struct cache *cache; /* NULL: none */
+	/* Tables of names that were requested, by the start of their keys: when. See names.c. */
+	struct hashmap names;
+	uint64_t stamp; /* of this program, for the keys of tables */
 	struct refusals refusals;
 	/* The text in the cache by which they outlive a restart of the same program: another
 	 * program may survive such files. */
@@ -125,6 +131,12 @@ int client_request_new(struct worker *, struct client_request **ret, int fd, con
 		       const struct worker_requester *, void *arg);
 void client_request_free(struct client_request *);
 int client_enqueue(struct worker *, struct client_request *);
+
+/* names.c: keeps the table that a worker has made. 0 or -errno: it is malformed. */
+int client_names_take(struct worker *, const struct client_request *, const struct protocol_reply *,
+		      int fd);
+/* Calls the request's callback. err: 0 or -errno. */
+void client_names_finish(struct worker *, struct client_request *, int err);
 
 /* client_step.c: calls the request's callback with the reply. */
 void client_step_finish(struct client_request *, const struct protocol_reply *);

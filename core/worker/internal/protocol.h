@@ -8,6 +8,7 @@
  *   REQUEST_KEY        to worker    FDS_FILE                      -
  *   REQUEST_INSPECT    to worker    FDS_FILE                      -
  *   REQUEST_SYMBOLIZE  to worker    FDS_FILE [FDS_DEBUG FDS_ALT]  uint64_t addresses[payload / 8]
+ *   REQUEST_NAMES      to worker    FDS_FILE [FDS_DEBUG FDS_ALT]  -
  *   REQUEST_STEP       to worker    FDS_FILE                      stack copy: PROTOCOL_INLINE
  *   REPLY_READY        to agent     -                             -
  *   REPLY_DENIED       to agent     -                             -
@@ -16,6 +17,7 @@
  *     KEY, STEP        to agent     -                             -
  *     INSPECT          to agent     a memfd                       struct inspection_block
  *     SYMBOLIZE        to agent     a memfd                       struct symbolize_reply
+ *     NAMES            to agent     a memfd                       struct names_head
  *
  * A payload of a request up to PROTOCOL_INLINE bytes follows the struct; a longer payload is a
  * sealed memfd, FDS_PAYLOAD. A block of a reply is always a sealed memfd: the agent maps only what
@@ -34,7 +36,13 @@
 #define PROTOCOL_INLINE 65536u /* bytes */
 #define PROTOCOL_REGS 17u      /* x86-64 by DWARF number; 16: rip */
 
-enum protocol_request_kind { REQUEST_KEY = 1, REQUEST_INSPECT, REQUEST_SYMBOLIZE, REQUEST_STEP };
+enum protocol_request_kind {
+	REQUEST_KEY = 1,
+	REQUEST_INSPECT,
+	REQUEST_SYMBOLIZE,
+	REQUEST_STEP,
+	REQUEST_NAMES,
+};
 /* Bit i: descriptor i is sent. */
 enum protocol_fds { FDS_FILE = 1, FDS_DEBUG = 2, FDS_ALT = 4, FDS_PAYLOAD = 8 };
 
@@ -43,7 +51,7 @@ struct protocol_request {
 	uint32_t kind;    /* enum protocol_request_kind */
 	uint64_t id;      /* the reply's is equal */
 	uint32_t fds;     /* enum protocol_fds */
-	uint32_t inlines; /* SYMBOLIZE: inlined calls too */
+	uint32_t inlines; /* SYMBOLIZE, NAMES: inlined calls too */
 	uint64_t payload; /* bytes */
 	uint8_t key[32];  /* STEP: of the file's inspection */
 	uint64_t skip;    /* INSPECT: bit i: not by unwinder i */

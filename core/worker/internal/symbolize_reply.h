@@ -46,6 +46,8 @@ struct symbolize_reply_frame {
 
 /* Worker. Looks n addresses up and appends the block to an empty buf. 0 or -errno. */
 int symbolize_reply_write(struct buf *, struct symbols *, const uint64_t *addresses, uint32_t n);
+/* Worker. INSPECTION_SYMTAB ..: the sources of names. */
+uint32_t symbolize_reply_quality(const struct symbols *);
 /* Agent. Checks a block that answers a request for n addresses. *ret points into the block, which
  * must outlive it; release with free((void *)ret->frames). 0, -EBADMSG or -ENOMEM. */
 int symbolize_reply_open(struct worker_symbols *ret, const void *block, uint64_t len, uint32_t n);
