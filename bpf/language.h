@@ -306,7 +306,7 @@ FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, const stru
 		if (r)
 			return r;
 		s->idle = s->has_cfa = 0;
-		s->guessed = u->flags & FUSEE_GUESSED;
+		s->next.guessed = u->flags & FUSEE_GUESSED;
 		u->valid_regs = u->caller_regs;
 		u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FIRST | FUSEE_GUESSED);
 		return STEP_AGAIN;

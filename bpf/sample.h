@@ -42,12 +42,17 @@ struct replaced {
 	__u64 next, was;
 };
 
+/* What is known of the next frame. */
+struct next_frame {
+	__u32 guessed; /* it was guessed */
+	__u32 exact;   /* it was interrupted: pc is in no call */
+};
+
 struct scratch {
 	struct user_regs regs;
-	__u32 chunk;     /* first chunk of the process's mappings */
-	__u32 at;        /* index of the next frame's word in the record */
-	__u32 guessed;   /* the next frame was guessed */
-	__u32 exact;     /* .. was interrupted: pc is in no call */
+	__u32 chunk; /* first chunk of the process's mappings */
+	__u32 at;    /* index of the next frame's word in the record */
+	struct next_frame next;
 	__u32 languages; /* 1: this program has a language unwinder's step */
 	__u32 slot;      /* number of that unwinder */
 	__u32 begun;     /* bit i: the step of language i was called in this walk */

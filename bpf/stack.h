@@ -76,9 +76,9 @@ FUSEE_FN int push(struct scratch *s, const struct chunk_mapping *m, __u64 at)
 		word = (__u64)m->file << FRAME_FILE_SHIFT | offset;
 	} else {
 		word = (__u64)FRAME_ANONYMOUS << FRAME_KIND_SHIFT | (at & FRAME_ANONYMOUS_MAX) |
-		       (m->unwinder ? FRAME_CLAIMED : 0) | (s->exact ? FRAME_EXACT : 0);
+		       (m->unwinder ? FRAME_CLAIMED : 0) | (s->next.exact ? FRAME_EXACT : 0);
 	}
-	word |= s->guessed ? FRAME_GUESSED : 0;
+	word |= s->next.guessed ? FRAME_GUESSED : 0;
 	if (s->at >= RECORD_INNER_WORDS)
 		return sampler_outer(word);
 	s->record.stack.words[s->at] = word;

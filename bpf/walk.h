@@ -91,7 +91,7 @@ FUSEE_FN int native_step(struct fusee_unwind *u, struct scratch *s, const struct
 	}
 	if (next == FUSEE_NEXT) {
 		s->has_cfa = 0;
-		s->guessed = u->flags & FUSEE_GUESSED;
+		s->next.guessed = u->flags & FUSEE_GUESSED;
 		u->flags &= ~(__u32)(FUSEE_GUESSED | FUSEE_SIGNAL | FUSEE_FIRST |
 				     FUSEE_INEXPRESSIBLE);
 		return STEP_AGAIN;
@@ -117,8 +117,8 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 	__asm__ volatile("" : "+r"(unused));
 	if (!u || !s)
 		return STEP_STOPPED;
-	s->exact = u->flags & FUSEE_PC_EXACT;
-	at = s->exact ? u->pc : u->pc - 1;
+	s->next.exact = u->flags & FUSEE_PC_EXACT;
+	at = s->next.exact ? u->pc : u->pc - 1;
 	m = locate(u, s, at);
 	if (!m || !(u->pc & (UPROBE_PAGE - 1))) { /* what is mapped before the page is not meant */
 		next = sampler_returned(0);
@@ -218,7 +218,7 @@ FUSEE_FN void walk_begin(const struct sampler_context *c, struct fusee_unwind *u
 		mark_syscall(u);
 	}
 	s->at = r->nkernel;
-	s->guessed = s->pushed = s->idle = s->has_cfa = 0;
+	s->next.guessed = s->pushed = s->idle = s->has_cfa = 0;
 	s->claimed.machine = 0;
 	s->replaced.next = 0;
 	s->deep.outer.frames = s->deep.outer.words = s->deep.rounds = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inspections, and blocks of other rooms, on disk, one file each, named by a key that the caller
- * chooses. The folder must belong to the user, and no other user may write to it. Files are written under a temporary name
- * and renamed. A malformed file is removed. Above the limit, files that were unused for longest are
- * removed. One thread.
+ * chooses. The folder must belong to the user, and no other user may write to it. Files are written
+ * under a temporary name and renamed. A malformed file is removed. Above the limit, files that were
+ * unused for longest are removed. One thread.
  */
 #ifndef INSPECTION_CACHE_H
 #define INSPECTION_CACHE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes to the cache in the background, because a write can block on the disk: the file system's
- * journal waits for writes of all processes. Writes that fail are counted. cache_close_later() closes the
- * cache. One thread. */
+ * journal waits for writes of all processes. Writes that fail are counted. cache_close_later()
+ * closes the cache. One thread. */
 #ifndef INSPECTION_CACHE_LATER_H
 #define INSPECTION_CACHE_LATER_H
 

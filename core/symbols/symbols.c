@@ -383,7 +383,7 @@ static int look_up(struct symbols *s, uint64_t vaddr, symbols_each *each, void *
 	l.symbol = symtab_find(&s->symtab, vaddr);
 	segments_narrow(s->symtab.segments, s->symtab.nsegments, vaddr, &span->lo, &span->hi);
 	if (!l.symbol && (l.symbol = returned_to(s, vaddr)))
-		*span = (struct symbols_span){vaddr, vaddr + 1};
+		*span = (struct symbols_span){.lo = vaddr, .hi = vaddr + 1};
 	if (!l.symbol)
 		make_stub(s, vaddr, stub, span);
 	l.stub = stub;
