@@ -6,14 +6,14 @@
 
 #include "bpf/sampler.h"
 #include "config/settings.h"
-#include "target/labelset.h"
+#include <fusee/helpers.h>
 
 /* List or map: names are a map's. */
 static void put_pairs(struct json *j, const struct option_value *v, bool map)
 {
 	for (uint32_t i = 0; i < v->n; i++) {
 		if (map)
-			json_key(j, label_str(v->pairs[i].key));
+			json_key(j, fusee_text(v->pairs[i].key));
 		json_text(j, NULL, v->pairs[i].value);
 	}
 }

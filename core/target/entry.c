@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "base/str.h"
 #include "process/procfs.h"
 #include "target/internal/internal.h"
 
@@ -76,8 +77,7 @@ static uint32_t pick_labels(const struct fusee_target *t, struct labelset_draft 
 	for (uint32_t i = 0; i < t->labels.n; i++) {
 		const struct fusee_label *l = FUSEE_AT(struct fusee_label, t->labels, i);
 
-		if (!l->str.len || label_str_equal(l->key, label_str("pid")) ||
-		    labelset_find(d, l->key))
+		if (!l->str.len || str_equal(l->key, fusee_text("pid")) || labelset_find(d, l->key))
 			continue;
 		if (d->n == LABELSET_MAX)
 			dropped++;
@@ -162,13 +162,13 @@ bool target_entry_equal(const struct target_entry *a, const struct target_entry 
 	const struct fusee_target *x = &a->t, *y = &b->t;
 
 	if (x->match != y->match || x->pid != y->pid || x->pid_start_ticks != y->pid_start_ticks ||
-	    !label_str_equal(x->cgroup, y->cgroup) ||
-	    !label_str_equal(x->match_label.key, y->match_label.key) ||
-	    !label_str_equal(x->match_label.str, y->match_label.str) || x->labels.n != y->labels.n)
+	    !str_equal(x->cgroup, y->cgroup) ||
+	    !str_equal(x->match_label.key, y->match_label.key) ||
+	    !str_equal(x->match_label.str, y->match_label.str) || x->labels.n != y->labels.n)
 		return false;
 	for (uint32_t i = 0; i < x->labels.n; i++)
-		if (!label_str_equal(a->labels[i].key, b->labels[i].key) ||
-		    !label_str_equal(a->labels[i].str, b->labels[i].str))
+		if (!str_equal(a->labels[i].key, b->labels[i].key) ||
+		    !str_equal(a->labels[i].str, b->labels[i].str))
 			return false;
 	return true;
 }

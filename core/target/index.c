@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "base/assert.h"
+#include "base/str.h"
 #include "target/internal/internal.h"
 
 /* The list of that hash, which is added if missing. NULL: no memory. */
@@ -83,7 +84,7 @@ struct target_entry *target_entry_find(const struct targets *ts, const struct ta
 	const struct target_list *l = hashmap_get(&ts->keys, hash_key(s, key));
 
 	for (struct target_entry *e = l ? l->first : NULL; e; e = e->next[BY_KEY])
-		if (e->source == s && e->staged == staged && label_str_equal(e->t.key, key))
+		if (e->source == s && e->staged == staged && str_equal(e->t.key, key))
 			return e;
 	return NULL;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/str.h"
 #include "target/internal/internal.h"
 
 /* Labels that fusee itself knows of a process; the first three are in every set. */
@@ -53,9 +54,9 @@ static bool matches(const struct target_entry *e, const struct fusee_target *lik
 	if (t->match == FUSEE_MATCH_PID)
 		return t->pid == like->pid;
 	if (t->match == FUSEE_MATCH_CGROUP)
-		return label_str_equal(t->cgroup, like->cgroup);
-	return label_str_equal(t->match_label.key, like->match_label.key) &&
-	       label_str_equal(t->match_label.str, like->match_label.str);
+		return str_equal(t->cgroup, like->cgroup);
+	return str_equal(t->match_label.key, like->match_label.key) &&
+	       str_equal(t->match_label.str, like->match_label.str);
 }
 
 static int by_source(const void *a, const void *b)
@@ -100,9 +101,9 @@ static void add_label(struct lookup *l, struct fusee_str name, struct fusee_str 
 static bool is_reserved(const struct lookup *l, struct fusee_str name)
 {
 	for (uint32_t i = 0; i < ALWAYS; i++)
-		if (label_str_equal(name, label_str(owns[i].name)))
+		if (str_equal(name, fusee_text(owns[i].name)))
 			return true;
-	return l->ts->selected && label_str_equal(name, label_str("service_name"));
+	return l->ts->selected && str_equal(name, fusee_text("service_name"));
 }
 
 /* Whether the entry was put for this process. An entry with a start time is bound to the process
@@ -146,7 +147,7 @@ static void add_matching(struct lookup *l, const struct fusee_target *like)
 /* Adds the labels of the control group and of each above it: "/a/b", "/a", "/". */
 static void add_cgroups(struct lookup *l, const char *path)
 {
-	struct fusee_target like = {.match = FUSEE_MATCH_CGROUP, .cgroup = label_str(path)};
+	struct fusee_target like = {.match = FUSEE_MATCH_CGROUP, .cgroup = fusee_text(path)};
 	struct fusee_str *s = &like.cgroup;
 
 	while (s->len > 1 && path[s->len - 1] == '/')
@@ -182,7 +183,7 @@ static struct fusee_str choose_service(struct lookup *l)
 
 	for (uint32_t i = 0; i <= names->n; i++) {
 		struct fusee_str name = i < names->n ? *FUSEE_AT(struct fusee_str, *names, i)
-						     : label_str("process");
+						     : fusee_text("process");
 
 		found = labelset_find(&l->d, name);
 		if (!found || !found->str.len)
@@ -190,12 +191,12 @@ static struct fusee_str choose_service(struct lookup *l)
 		l->service = name;
 		return found->str;
 	}
-	return label_str("unknown_service");
+	return fusee_text("unknown_service");
 }
 
 static void add_service(struct lookup *l)
 {
-	struct fusee_str name = label_str("service_name"), value = choose_service(l);
+	struct fusee_str name = fusee_text("service_name"), value = choose_service(l);
 	const struct fusee_label *said = labelset_find(&l->d, name);
 
 	if (said)
@@ -241,7 +242,7 @@ static int own_values(struct targets *ts, const struct target_process *p,
 	buf_reset(&ts->text);
 	for (uint32_t i = 0; i < OWNS; i++) {
 		text = own_text(ts, p, i);
-		if (text && labelset_value(&ts->text, label_str(text))) {
+		if (text && labelset_value(&ts->text, fusee_text(text))) {
 			buf_fini(&ts->text);
 			return -ENOMEM;
 		}
@@ -257,7 +258,7 @@ static void add_own(struct lookup *l, const struct fusee_str own[OWNS])
 {
 	for (uint32_t i = 0; i < OWNS; i++)
 		if (i < ALWAYS || own[i].len)
-			add_label(l, label_str(owns[i].name), own[i], NULL);
+			add_label(l, fusee_text(owns[i].name), own[i], NULL);
 }
 
 /* The id of the set; if its texts take too much memory, of a set without the process's texts. */
@@ -272,14 +273,14 @@ static uint32_t intern(struct targets *ts, struct labelset_draft *d, pid_t pid)
 		ts->refused = true;
 		uid = 0;
 		d->n = 3;
-		d->labels[0] = (struct fusee_label){.key = label_str("process"),
-						    .str = label_str(TARGET_REFUSED)};
-		d->labels[1] = (struct fusee_label){.key = label_str("cgroup")};
-		d->labels[2] = (struct fusee_label){.key = label_str("host"),
-						    .str = label_str(ts->host)};
+		d->labels[0] = (struct fusee_label){.key = fusee_text("process"),
+						    .str = fusee_text(TARGET_REFUSED)};
+		d->labels[1] = (struct fusee_label){.key = fusee_text("cgroup")};
+		d->labels[2] = (struct fusee_label){.key = fusee_text("host"),
+						    .str = fusee_text(ts->host)};
 		if (ts->selected)
-			d->labels[d->n++] = (struct fusee_label){.key = label_str("service_name"),
-								 .str = label_str(TARGET_REFUSED)};
+			d->labels[d->n++] = (struct fusee_label){.key = fusee_text("service_name"),
+								 .str = fusee_text(TARGET_REFUSED)};
 	}
 	return labelsets_intern(&ts->sets, d, uid);
 }
@@ -297,7 +298,7 @@ static int look_up(struct lookup *l, const struct target_process *p)
 		return -ENOMEM;
 	add_matching(l, &pid);
 	add_cgroups(l, p->cgroup);
-	l->reserved = ts->selected && !labelset_find(&l->d, label_str("service_name"));
+	l->reserved = ts->selected && !labelset_find(&l->d, fusee_text("service_name"));
 	add_own(l, own);
 	add_joined(l);
 	l->reserved = 0;
@@ -322,9 +323,9 @@ uint32_t targets_labels(struct targets *ts, const struct target_process *p, bool
 static struct fusee_str own_origin(struct fusee_str name)
 {
 	for (uint32_t i = 0; i < OWNS; i++)
-		if (label_str_equal(name, label_str(owns[i].name)))
-			return label_str(owns[i].by);
-	return label_str("");
+		if (str_equal(name, fusee_text(owns[i].name)))
+			return fusee_text(owns[i].by);
+	return fusee_text("");
 }
 
 int targets_explain(struct targets *ts, const struct target_process *p,
@@ -338,7 +339,7 @@ int targets_explain(struct targets *ts, const struct target_process *p,
 		return -ENOMEM;
 	for (uint32_t i = 0; i < l.d.n; i++) {
 		const struct target_entry *e = l.from[i];
-		bool service = label_str_equal(l.d.labels[i].key, label_str("service_name"));
+		bool service = str_equal(l.d.labels[i].key, fusee_text("service_name"));
 		struct target_origin o = {.source = e ? e->source->id : TARGET_OWN,
 					  .by = own_origin(l.d.labels[i].key)};
 
@@ -348,7 +349,7 @@ int targets_explain(struct targets *ts, const struct target_process *p,
 			       : e->t.match == FUSEE_MATCH_LABEL ? e->t.match_label.key
 								 : (struct fusee_str){"", 0};
 		}
-		if (service && !label_str_equal(l.service, l.d.labels[i].key))
+		if (service && !str_equal(l.service, l.d.labels[i].key))
 			o.from = l.service;
 		each(arg, &l.d.labels[i], &o);
 	}

@@ -9,6 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/str.h"
 #include "base/utf8.h"
 
 struct labelset {
@@ -53,7 +54,7 @@ int labelset_value(struct buf *out, struct fusee_str value)
 const struct fusee_label *labelset_find(const struct labelset_draft *d, struct fusee_str name)
 {
 	for (uint32_t i = 0; i < d->n; i++)
-		if (label_str_equal(d->labels[i].key, name))
+		if (str_equal(d->labels[i].key, name))
 			return &d->labels[i];
 	return NULL;
 }
@@ -74,7 +75,7 @@ bool labels_equal(const struct fusee_label *a, uint32_t n, const struct fusee_la
 	if (n != m)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		if (!label_str_equal(a[i].key, b[i].key) || !label_str_equal(a[i].str, b[i].str))
+		if (!str_equal(a[i].key, b[i].key) || !str_equal(a[i].str, b[i].str))
 			return false;
 	return true;
 }

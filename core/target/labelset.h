@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <fusee/profile.h>
 
@@ -56,14 +55,4 @@ uint64_t labels_hash(const struct fusee_label *, uint32_t n);
 size_t labels_size(const struct fusee_label *, uint32_t n);
 /* Copies labels, followed by their texts, each with a NUL. */
 void labels_copy(struct fusee_label *to, const struct fusee_label *, uint32_t n);
-
-static inline bool label_str_equal(struct fusee_str a, struct fusee_str b)
-{
-	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
-}
-
-static inline struct fusee_str label_str(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
-}
 #endif

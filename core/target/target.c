@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 
 #include "target/internal/internal.h"
+#include <fusee/helpers.h>
 
 /* The source of that id, which is added if missing. NULL: no memory. */
 static struct target_source *source_of(struct targets *ts, uint32_t id)
@@ -269,7 +270,7 @@ uint32_t targets_count_of(const struct targets *ts, uint32_t source)
 static int set_value(char *value, const char *text)
 {
 	struct buf b = {0};
-	int err = labelset_value(&b, label_str(text));
+	int err = labelset_value(&b, fusee_text(text));
 
 	if (b.len)
 		memcpy(value, b.p, b.len);
