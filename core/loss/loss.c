@@ -9,101 +9,91 @@
 static const struct {
 	const char *text;
 	enum loss_stage stage;
-	const char *meaning;
 } reasons[LOSS_REASONS] = {
-	[LOSS_NONE] = {"complete", LOSS_NOWHERE, "The stack reaches its thread's outermost frame."},
-	[LOSS_RING_FULL] = {"ring full", LOSS_TICK,
-			    "The kernel had no room for the sample: fusee did not read in time."},
-	[LOSS_TIMER_SKIPPED] = {"timer skipped", LOSS_TICK,
-				"The kernel's timer fired late: one sample came for several "
-				"periods."},
-	[LOSS_UNFINISHED] = {"period not finished", LOSS_TICK,
-			     "The thread ended, or slept, before its period of CPU time was "
-			     "over."},
-	[LOSS_KERNEL_NOT_ALLOWED] = {"kernel not allowed", LOSS_TICK,
-				     "The thread ran in the kernel, which this user may not "
-				     "sample."},
-	[LOSS_THROTTLED] = {"throttled", LOSS_TICK,
-			    "The kernel stopped the event for a while, because it came too often."},
-	[LOSS_TRACED] = {"traced already", LOSS_TICK,
-			 "Another process traced the thread, as a debugger does, and a thread has "
-			 "one tracer at most."},
-	[LOSS_NOT_STOPPED] = {"stop not allowed", LOSS_TICK,
-			      "The thread could not be stopped: it is another user's, or has more "
-			      "rights."},
-	[LOSS_NO_MEMORY] = {"no memory", LOSS_STACK, "fusee had no memory for the stack."},
-	[LOSS_PROCESS_CHANGED] = {"process changed while its stack was walked", LOSS_STACK,
-				  "The stack was walked with the tables of the program that the "
-				  "process ran before."},
-	[LOSS_CODE_CHANGED] = {"code changed while its stack was walked", LOSS_STACK,
-			       "The code at a frame's address was replaced meanwhile."},
-	[LOSS_MADE_CHANGED] =
-		{"code made at run time changed", LOSS_STACK,
-		 "A frame's code was made at run time, and was other code, or not there, "
-		 "when it was read again after the sample."},
-	[LOSS_NOT_COPIED] = {"too many stacks to copy", LOSS_STACK,
-			     "The kernel could not unwind the stack, and copies had used up their "
-			     "share of the ring."},
-	[LOSS_ENDLESS] =
-		{"an unwinder's frames do not end", LOSS_STACK,
-		 "A language unwinder's step was called again and again and pushed nothing."},
-	[LOSS_BACKWARDS] =
-		{"an unwinder's caller is not above its callee", LOSS_STACK,
-		 "A language unwinder's step returned a caller that is not above its callee."},
-	[LOSS_COPY_FULL] = {"stack larger than its copy", LOSS_STACK,
-			    "The stack copy has its largest size, and frames lie above it."},
-	[LOSS_COPY_SHORT] = {"stack copy ends early", LOSS_STACK,
-			     "A page of the stack could not be copied."},
-	[LOSS_NO_TABLE_YET] = {"unwind table not ready in time", LOSS_STACK,
-			       "The worker had not made the file's unwind table yet."},
-	[LOSS_FILE_NOT_READABLE] = {"file not readable", LOSS_STACK,
-				    "fusee could not read the file that holds the code."},
-	[LOSS_NO_TABLE] = {"no unwind information", LOSS_STACK,
-			   "No unwinder knows the function's frame."},
-	[LOSS_CALLER_NOT_CODE] = {"caller outside of code", LOSS_STACK,
-				  "The return address is in no executable mapping."},
-	[LOSS_RETURN_REPLACED] = {"return address replaced by a uretprobe", LOSS_STACK,
-				  "A uretprobe is attached to the function, and the kernel did not "
-				  "say where it returns to."},
-	[LOSS_CODE_NOT_MAPPED] = {"code not mapped", LOSS_STACK,
-				  "The sampled address is in no executable mapping."},
-	[LOSS_MAPPINGS_NOT_READ] = {"mappings not read", LOSS_STACK,
-				    "fusee did not know what code the process maps, or not all of "
-				    "it: it could not be read, or not in time."},
-	[LOSS_TOO_MANY_MAPPINGS] = {"too many mappings", LOSS_STACK,
-				    "The process maps more code, or changes it more often, than "
-				    "is kept of a process."},
-	[LOSS_TOO_DEEP] = {"too deep", LOSS_STACK, "The stack has more frames than are kept."},
-	[LOSS_PROFILE_FULL] = {"too many different stacks", LOSS_STACK,
-			       "The process has more different stacks in a window, or deeper "
-			       "stacks, than are kept of a process."},
-	[LOSS_NO_LANGUAGE] = {"interpreter without its program", LOSS_STACK,
-			      "The stack passes through an interpreter and was unwound in user "
-			      "space, which cannot read the frames of the program that it runs."},
-	[LOSS_UNRECORDED] = {"names of frames lost", LOSS_STACK,
-			     "The language's unwinder refused, or had no memory for, what names "
-			     "frames of the stack."},
-	[LOSS_NO_REGISTERS] = {"no registers", LOSS_STACK,
-			       "The kernel recorded no user registers of the thread."},
-	[LOSS_32_BIT] = {"32-bit program", LOSS_STACK, "32-bit code is not unwound."},
-	[LOSS_UNNAMED] = {"unnamed reason", LOSS_STACK,
-			  "An unwinder plugin has no text for its reason."},
-	[LOSS_QUEUE_FULL] = {"queue full", LOSS_DELIVERY,
-			     "The sink's queue had no room for the profile."},
-	[LOSS_REFUSED] = {"refused", LOSS_DELIVERY,
-			  "The sink answered that it will never take the profile."},
-	[LOSS_ENDED] = {"ended", LOSS_DELIVERY,
-			"The profile was still queued when the agent or the plan ended."},
-	[LOSS_NOT_BUILT] = {"not built", LOSS_DELIVERY,
-			    "fusee had no memory for the profile, or too many windows waited for "
-			    "symbols."},
-	[LOSS_SPOOL_FULL] = {"spool full", LOSS_DELIVERY,
-			     "The sink's spool had no room for newer profiles (spool_size)."},
-	[LOSS_TOO_OLD] = {"too old", LOSS_DELIVERY,
-			  "The profile waited in the sink's spool for too long (spool_age)."},
-	[LOSS_DAMAGED] = {"damaged", LOSS_DELIVERY,
-			  "The profile's bytes in the sink's spool were not as they were "
-			  "written."},
+	/* The stack reaches its thread's outermost frame. */
+	[LOSS_NONE] = {"complete", LOSS_NOWHERE},
+	/* The kernel had no room for the sample: fusee did not read in time. */
+	[LOSS_RING_FULL] = {"ring full", LOSS_TICK},
+	/* The kernel's timer fired late: one sample came for several periods. */
+	[LOSS_TIMER_SKIPPED] = {"timer skipped", LOSS_TICK},
+	/* The thread ended, or slept, before its period of CPU time was over. */
+	[LOSS_UNFINISHED] = {"period not finished", LOSS_TICK},
+	/* The thread ran in the kernel, which this user may not sample. */
+	[LOSS_KERNEL_NOT_ALLOWED] = {"kernel not allowed", LOSS_TICK},
+	/* The kernel stopped the event for a while, because it came too often. */
+	[LOSS_THROTTLED] = {"throttled", LOSS_TICK},
+	/* Another process traced the thread, as a debugger does, and a thread has one tracer at
+	 * most. */
+	[LOSS_TRACED] = {"traced already", LOSS_TICK},
+	/* The thread could not be stopped: it is another user's, or has more rights. */
+	[LOSS_NOT_STOPPED] = {"stop not allowed", LOSS_TICK},
+	/* fusee had no memory for the stack. */
+	[LOSS_NO_MEMORY] = {"no memory", LOSS_STACK},
+	/* The stack was walked with the tables of the program that the process ran before. */
+	[LOSS_PROCESS_CHANGED] = {"process changed while its stack was walked", LOSS_STACK},
+	/* The code at a frame's address was replaced meanwhile. */
+	[LOSS_CODE_CHANGED] = {"code changed while its stack was walked", LOSS_STACK},
+	/* A frame's code was made at run time, and was other code, or not there, when it was read
+	 * again after the sample. */
+	[LOSS_MADE_CHANGED] = {"code made at run time changed", LOSS_STACK},
+	/* The kernel could not unwind the stack, and copies had used up their share of the ring. */
+	[LOSS_NOT_COPIED] = {"too many stacks to copy", LOSS_STACK},
+	/* A language unwinder's step was called again and again and pushed nothing. */
+	[LOSS_ENDLESS] = {"an unwinder's frames do not end", LOSS_STACK},
+	/* A language unwinder's step returned a caller that is not above its callee. */
+	[LOSS_BACKWARDS] = {"an unwinder's caller is not above its callee", LOSS_STACK},
+	/* The stack copy has its largest size, and frames lie above it. */
+	[LOSS_COPY_FULL] = {"stack larger than its copy", LOSS_STACK},
+	/* A page of the stack could not be copied. */
+	[LOSS_COPY_SHORT] = {"stack copy ends early", LOSS_STACK},
+	/* The worker had not made the file's unwind table yet. */
+	[LOSS_NO_TABLE_YET] = {"unwind table not ready in time", LOSS_STACK},
+	/* fusee could not read the file that holds the code. */
+	[LOSS_FILE_NOT_READABLE] = {"file not readable", LOSS_STACK},
+	/* No unwinder knows the function's frame. */
+	[LOSS_NO_TABLE] = {"no unwind information", LOSS_STACK},
+	/* The return address is in no executable mapping. */
+	[LOSS_CALLER_NOT_CODE] = {"caller outside of code", LOSS_STACK},
+	/* A uretprobe is attached to the function, and the kernel did not say where it returns to.
+	 * */
+	[LOSS_RETURN_REPLACED] = {"return address replaced by a uretprobe", LOSS_STACK},
+	/* The sampled address is in no executable mapping. */
+	[LOSS_CODE_NOT_MAPPED] = {"code not mapped", LOSS_STACK},
+	/* fusee did not know what code the process maps, or not all of it: it could not be read, or
+	 * not in time. */
+	[LOSS_MAPPINGS_NOT_READ] = {"mappings not read", LOSS_STACK},
+	/* The process maps more code, or changes it more often, than is kept of a process. */
+	[LOSS_TOO_MANY_MAPPINGS] = {"too many mappings", LOSS_STACK},
+	/* The stack has more frames than are kept. */
+	[LOSS_TOO_DEEP] = {"too deep", LOSS_STACK},
+	/* The process has more different stacks in a window, or deeper stacks, than are kept of a
+	 * process. */
+	[LOSS_PROFILE_FULL] = {"too many different stacks", LOSS_STACK},
+	/* The stack passes through an interpreter and was unwound in user space, which cannot read
+	 * the frames of the program that it runs. */
+	[LOSS_NO_LANGUAGE] = {"interpreter without its program", LOSS_STACK},
+	/* The language's unwinder refused, or had no memory for, what names frames of the stack. */
+	[LOSS_UNRECORDED] = {"names of frames lost", LOSS_STACK},
+	/* The kernel recorded no user registers of the thread. */
+	[LOSS_NO_REGISTERS] = {"no registers", LOSS_STACK},
+	/* 32-bit code is not unwound. */
+	[LOSS_32_BIT] = {"32-bit program", LOSS_STACK},
+	/* An unwinder plugin has no text for its reason. */
+	[LOSS_UNNAMED] = {"unnamed reason", LOSS_STACK},
+	/* The sink's queue had no room for the profile. */
+	[LOSS_QUEUE_FULL] = {"queue full", LOSS_DELIVERY},
+	/* The sink answered that it will never take the profile. */
+	[LOSS_REFUSED] = {"refused", LOSS_DELIVERY},
+	/* The profile was still queued when the agent or the plan ended. */
+	[LOSS_ENDED] = {"ended", LOSS_DELIVERY},
+	/* fusee had no memory for the profile, or too many windows waited for symbols. */
+	[LOSS_NOT_BUILT] = {"not built", LOSS_DELIVERY},
+	/* The sink's spool had no room for newer profiles (spool_size). */
+	[LOSS_SPOOL_FULL] = {"spool full", LOSS_DELIVERY},
+	/* The profile waited in the sink's spool for too long (spool_age). */
+	[LOSS_TOO_OLD] = {"too old", LOSS_DELIVERY},
+	/* The profile's bytes in the sink's spool were not as they were written. */
+	[LOSS_DAMAGED] = {"damaged", LOSS_DELIVERY},
 };
 
 const char *loss_text(enum loss_reason reason)
@@ -114,11 +104,6 @@ const char *loss_text(enum loss_reason reason)
 enum loss_stage loss_stage(enum loss_reason reason)
 {
 	return reasons[reason].stage;
-}
-
-const char *loss_meaning(enum loss_reason reason)
-{
-	return reasons[reason].meaning;
 }
 
 enum loss_stage loss_stage_of(const char *text)

@@ -71,8 +71,6 @@ enum loss_reason {
 /* The reason's text for users and metrics, which never changes after a release. Static. */
 const char *loss_text(enum loss_reason);
 enum loss_stage loss_stage(enum loss_reason);
-/* One sentence for people. Static. */
-const char *loss_meaning(enum loss_reason);
 /* The stage of a reason by its text, as profiles have it. LOSS_STACK for texts of plugins. */
 enum loss_stage loss_stage_of(const char *text);
 /* "lost", "truncated", "not delivered"; "complete" for LOSS_NOWHERE. Static. */
