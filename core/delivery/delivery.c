@@ -410,11 +410,6 @@ void delivery_stats(struct delivery *d, struct delivery_stats *ret)
 	pthread_mutex_unlock(&d->lock);
 }
 
-const struct fusee_instance *delivery_instance(const struct delivery *d)
-{
-	return d->instance;
-}
-
 void delivery_stop(struct delivery *d, uint64_t deadline_ns)
 {
 	uint64_t now = clock_now(), deadline = deadline_ns > now ? deadline_ns : now;

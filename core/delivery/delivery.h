@@ -80,7 +80,6 @@ void delivery_set_queue_bytes(struct delivery *, uint64_t bytes);
 void delivery_flush(struct delivery *, uint64_t deadline_ns, void (*done)(void *arg, int err),
 		    void *arg);
 void delivery_stats(struct delivery *, struct delivery_stats *);
-const struct fusee_instance *delivery_instance(const struct delivery *);
 /* Tries the queued profiles until deadline_ns (CLOCK_MONOTONIC), then calls cancel() of the sink;
  * remaining profiles are lost (ended), or stay in the spool. Returns at once. Of several deadlines
  * the earliest applies. */
