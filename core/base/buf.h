@@ -27,6 +27,6 @@ int buf_printf(struct buf *, const char *format, ...) __attribute__((format(prin
 int buf_vprintf(struct buf *, const char *format, va_list) __attribute__((format(printf, 2, 0)));
 /* Writes the complete content to fd. */
 int buf_write(const struct buf *, int fd);
-/* Appends what can be read from fd, until its end. -EFBIG: more than max bytes. */
+/* Appends the bytes of fd, up to its end. -EFBIG: more than max bytes. */
 int buf_read_fd(struct buf *, int fd, size_t max);
 #endif

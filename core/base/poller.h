@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct poller {
-	int epoll, timer; /* epoll is what is waited for */
+	int epoll, timer; /* epoll: the descriptor to wait for */
 };
 
 /* 0 or -errno; poller_close() is called after both. */

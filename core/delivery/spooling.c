@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The spool's thread of a delivery: all that writes files is done here. */
+/* The spool's thread of a delivery, which does all writing of files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,6 +5,6 @@
 
 /* Loads the library of this soname. NULL: it is not installed, or cannot be loaded. [any thread] */
 void *library_load(const char *soname);
-/* A function of it; NULL: it has none of this name. [any thread] */
+/* A function of the library; NULL: there is no function of this name. [any thread] */
 void *library_function(void *library, const char *name);
 #endif

@@ -9,24 +9,24 @@
 #include "base/hashmap.h"
 #include "bpf/rates.h"
 
-#define IDLE_NS 1000000000u  /* the rings may hold samples of an unused source for so long */
-#define MOST_LONGER_NS 4096u /* than the period that was set, with less than so many sources */
-#define MOST_RATES 8u        /* above the plan's, each with events of its own on the CPUs */
-#define MOST_FASTER 31u      /* .. with the powers of two that others are parts of */
-#define LEAST_KEPT 64u       /* of RATES_ALL ticks: rather than drop more, fewer come */
-#define RARE_NS 100000000u   /* ticks of the plan's rate do not become rarer than this */
+#define IDLE_NS 1000000000u  /* for so long the rings may hold samples of an unused source */
+#define MOST_LONGER_NS 4096u /* choose_period() adds at most this, with fewer sources */
+#define MOST_RATES 8u        /* above the plan's that have events of their own on the CPUs */
+#define MOST_FASTER 31u      /* .. and events of powers of two, whose ticks others share */
+#define LEAST_KEPT 64u       /* of RATES_ALL ticks: below it the events tick less often */
+#define RARE_NS 100000000u   /* the longest period of the plan's events */
 
-/* The events that sample a process and those that it starts. */
+/* The events that sample a process and its children. */
 struct event_source {
 	struct event_source *base; /* the CPUs' source that this is a part of; NULL: not a part */
 	bool cpus;                 /* its events, or those of base, are the CPUs' */
-	bool faster;               /* they are in struct rates' list of that name */
+	bool faster;               /* it is in rates.faster */
 	uint32_t group;            /* of the perf stream */
 	uint32_t users;            /* processes, parts of it, and struct rates */
 	uint64_t period_ns;        /* that was set */
-	uint32_t slower;           /* ticks come so many times less often */
-	uint64_t events_ns;        /* of its events, or of a part: what a sample stands for */
-	uint64_t since;            /* when its events were open */
+	uint32_t slower;           /* factor by which its ticks are rarer */
+	uint64_t events_ns;        /* of its events; of a part: what a sample represents */
+	uint64_t since;            /* when its events had been opened */
 	uint64_t idle;             /* when its last user was removed; 0: it has users */
 };
 
@@ -36,14 +36,14 @@ struct rates {
 	struct event_source *cpus;                /* the CPUs' events; NULL: not open */
 	struct event_source *faster[MOST_FASTER]; /* the CPUs' events beside those */
 	uint32_t nfaster;
-	uint32_t share;    /* of RATES_ALL samples, those that are kept */
+	uint32_t share;    /* kept samples of RATES_ALL */
 	uint32_t slower;   /* of sources that are opened now; a power of two */
 	bool keep_unknown; /* of rates_set_base() */
 	bool behind;       /* some sources could not be opened at the last change of slower */
 	struct hashmap processes; /* pid -> struct event_source * */
 	struct hashmap sources;   /* address -> struct event_source * */
 	struct hashmap periods;   /* with BPF: of events that are open -> struct event_source * */
-	uint64_t last_period, next_ns; /* a period that was not free, and the next try */
+	uint64_t last_period, next_ns; /* the last period in use, the next to try */
 };
 
 int rates_new(struct rates **ret, struct perf_stream *stream, struct bpf_sampler *bpf)
@@ -121,9 +121,10 @@ static void close_idle(struct rates *rates, uint64_t before_ns)
 	}
 }
 
-/* A tick says by its period which event it is of. A thread may have several: of its process, of its
- * parent's, which it inherited, of the CPUs, and of each of these that are not closed yet. So with
- * BPF no two of them have the same period: it is some ns longer. 0 or -ENOMEM. */
+/* With BPF the period of a tick identifies its event, so no two open events may have the same
+ * period: makes the period some ns longer if it is in use. A thread may have events of its process,
+ * inherited events, events of the CPUs, and earlier events that are not closed yet. 0 or
+ * -ENOMEM. */
 static int choose_period(struct rates *rates, struct event_source *e)
 {
 	uint64_t p = e->events_ns;
@@ -142,8 +143,8 @@ static int choose_period(struct rates *rates, struct event_source *e)
 	return hashmap_put(&rates->periods, p, e);
 }
 
-/* A source without events; events: it will have some. It is registered first, so that opened events
- * never lack memory for their source. NULL: no memory. */
+/* A source without events; events: it will get some. It is registered before they are opened, so
+ * that memory cannot be missing afterwards. NULL: no memory. */
 static struct event_source *source_new(struct rates *rates, uint64_t period_ns, bool events)
 {
 	struct event_source *e = calloc(1, sizeof(*e));
@@ -160,7 +161,7 @@ static struct event_source *source_new(struct rates *rates, uint64_t period_ns, 
 	return e;
 }
 
-/* Ends the opening of a source's events, whose result is r: on failure frees the source. r. */
+/* Finishes the opening of a source's events; if r is an error, frees the source. Returns r. */
 static int source_opened(struct rates *rates, struct event_source *e, int r)
 {
 	if (r) {
@@ -172,7 +173,7 @@ static int source_opened(struct rates *rates, struct event_source *e, int r)
 	return r;
 }
 
-/* Events of the process's own. */
+/* Opens events of the process itself. */
 static int source_open_process(struct rates *rates, pid_t pid, uint64_t period_ns,
 			       struct event_source **ret)
 {
@@ -184,7 +185,7 @@ static int source_open_process(struct rates *rates, pid_t pid, uint64_t period_n
 			     perf_stream_add(rates->stream, pid, e->events_ns, &e->group));
 }
 
-/* Some of the ticks of a CPUs' source. */
+/* Makes a source of a part of the ticks of a CPUs' source. */
 static int source_open_part(struct rates *rates, struct event_source *base, uint64_t period_ns,
 			    struct event_source **ret)
 {
@@ -213,7 +214,7 @@ static struct event_source *find_faster(const struct rates *rates, uint64_t peri
 	return NULL;
 }
 
-/* Without those that await their end, since ticks come more or less often. */
+/* Does not count sources with an earlier `slower`, which end soon. */
 static uint32_t count_faster(const struct rates *rates)
 {
 	uint32_t n = 0;
@@ -223,8 +224,9 @@ static uint32_t count_faster(const struct rates *rates)
 	return n;
 }
 
-/* Each of these events interrupts whatever runs, so few rates have events of exactly their period.
- * Of others a part of the ticks is taken of events with a power of two of the plan's rate. */
+/* The period of the events for a shorter period than the plan's. Each event interrupts whatever
+ * runs, so only MOST_RATES rates have events of exactly their period. Other rates take a part of
+ * the ticks of events whose rate is the plan's times a power of two. */
 static uint64_t choose_faster(const struct rates *rates, uint64_t period_ns)
 {
 	uint64_t p = rates->cpus->period_ns;
@@ -257,9 +259,9 @@ static int open_faster(struct rates *rates, uint64_t period_ns, struct event_sou
 	return 0;
 }
 
-/* Events of all CPUs with a shorter period than the plan's, or a part of their ticks. Events that a
- * process has and its children inherit would begin a period with each of them: what ends before its
- * first tick would be in no sample. */
+/* Uses events of all CPUs with a shorter period than the plan's, or a part of their ticks. Events
+ * of the process itself would begin a new period in each child that inherits them, so children that
+ * end before their first tick would have no samples. */
 static int source_open_faster(struct rates *rates, uint64_t period_ns, struct event_source **ret)
 {
 	uint64_t events_ns = choose_faster(rates, period_ns);
@@ -285,7 +287,7 @@ static int source_open(struct rates *rates, pid_t pid, uint64_t period_ns,
 	return 0;
 }
 
-/* source_open() would choose another kind of source for its period now. */
+/* Whether source_open() would now choose another source for its period. */
 static bool is_outdated(const struct rates *rates, const struct event_source *e)
 {
 	if (!rates->cpus)
@@ -312,7 +314,7 @@ static int add_process(struct rates *rates, pid_t pid, struct event_source *e)
 {
 	int r;
 
-	e->users++; /* first: it may be the source that the process has */
+	e->users++; /* before the removal: it may be the process's current source */
 	remove_process(rates, pid);
 	r = hashmap_put(&rates->processes, (uint64_t)pid, e);
 	e->users -= !!r;
@@ -320,8 +322,8 @@ static int add_process(struct rates *rates, pid_t pid, struct event_source *e)
 	return r;
 }
 
-/* If the BPF map is full, ticks of the process are taken like those of unknown processes, with the
- * weight of their rate. */
+/* If the BPF map is full, the kernel takes ticks of the process as of unknown processes, with the
+ * weight of the latter's rate. */
 static void update_kernel(struct rates *rates, pid_t pid, const struct event_source *e)
 {
 	uint64_t period_ns = BPF_RATE_NONE;
@@ -380,10 +382,10 @@ uint32_t rates_group(const struct rates *rates, pid_t pid)
 	return e ? e->group : 0;
 }
 
-/* A sample that the BPF sampler sent, or deferred to its event, has no group. The kernel took the
- * tick by the process's rate of that moment, of one source alone, which may have been another: the
- * sample is the process's. In another pid namespace the kernel has no rates, and the period
- * identifies the source (choose_period()). */
+/* A sample that the BPF sampler sent, or deferred to its event, has no group. The kernel takes
+ * ticks of a process from one source only, that of its rate at this moment, so the sample counts
+ * even if the source has changed since. In another pid namespace the kernel has no rates, and the
+ * period identifies the source (choose_period()). */
 bool rates_has_sample(const struct rates *rates, const struct sample *sample)
 {
 	const struct event_source *e = hashmap_get(&rates->processes, (uint64_t)sample->pid);
@@ -424,8 +426,8 @@ static int open_cpus(struct rates *rates, uint64_t period_ns)
 	return 0;
 }
 
-/* A dropped tick costs a run of the programs: so most of the share that is not kept are ticks that
- * do not come. As long as enough of those that come are kept, nothing is opened anew. */
+/* A dropped tick costs a run of the BPF programs, so the events tick less often instead of dropping
+ * most ticks. Events are reopened only if too few of their ticks are kept. */
 static uint32_t choose_slower(const struct rates *rates, uint64_t period_ns)
 {
 	uint32_t kept = rates->share * rates->slower, slower = 1;
@@ -437,7 +439,7 @@ static uint32_t choose_slower(const struct rates *rates, uint64_t period_ns)
 	return slower;
 }
 
-/* Sets which part of the ticks that come is kept. */
+/* Sets the share of ticks that the BPF programs keep. */
 static void set_kept(const struct rates *rates)
 {
 	uint32_t kept = rates->share * rates->slower;
@@ -464,8 +466,8 @@ int rates_set_base(struct rates *rates, uint64_t period_ns, bool keep_unknown)
 	return r;
 }
 
-/* The process gets a source whose ticks come as often as is due now. false: it keeps its source,
- * whose ticks have another weight. */
+/* Gives the process a source with the current frequency of ticks. false: it keeps its source, whose
+ * ticks have another weight. */
 static bool change_source(struct rates *rates, pid_t pid)
 {
 	struct event_source *e = hashmap_get(&rates->processes, (uint64_t)pid), *next;

@@ -17,8 +17,8 @@ uint64_t memory_available(void);
 /* The smallest limit of a control group and those above it. sys: "/sys/fs/cgroup". UINT64_MAX: they
  * have none. */
 uint64_t memory_limit_of(const char *sys, const char *cgroup);
-/* The limit of the worker of clean files, in bytes. The other workers get parts of it; all five
- * together get two and a half times as much. */
+/* The limit of the worker of clean files, in bytes. The other workers get fractions of it; all five
+ * together two and a half times as much. */
 uint64_t memory_of_worker(uint64_t available);
 /* The limit of the data about code without files, such as functions of scripts, in bytes. */
 uint64_t memory_of_code(uint64_t available);

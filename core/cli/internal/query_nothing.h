@@ -8,7 +8,7 @@
 struct query_nothing {
 	struct store *store;
 	const struct store_request *request; /* that took nothing */
-	const struct store_counts *counts;   /* of it */
+	const struct store_counts *counts;   /* of that request */
 	const char *place, *selector;        /* as typed */
 	const char *side; /* "", or the option of the comparison's side, "--diff: " */
 };

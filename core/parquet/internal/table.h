@@ -28,7 +28,7 @@ struct parquet_table {
 	uint32_t group;
 	uint64_t rows;   /* of that group */
 	uint64_t bytes;  /* that were read so far */
-	uint64_t memory; /* of what is loaded */
+	uint64_t memory; /* of the loaded columns */
 };
 
 /* -ENOENT: there is no such file. After an error there is nothing to close. */
@@ -44,7 +44,7 @@ int parquet_table_load(struct parquet_table *, const uint32_t *columns, uint32_t
 /* The distinct values of a column of texts of the group, by code; to be unloaded. */
 int parquet_table_distinct(struct parquet_table *, uint32_t column, struct fusee_parquet_values **,
 			   const char **why);
-/* Frees what is loaded, if it takes more than `keep` bytes. */
+/* Frees the loaded columns, if they take more than `keep` bytes. */
 void parquet_table_unload(struct parquet_table *, uint64_t keep);
 /* The bounds of a flat column in any row group. False: it has none. */
 bool parquet_table_bounds(const struct parquet_table *, uint32_t group, uint32_t column,

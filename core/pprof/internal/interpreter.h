@@ -25,7 +25,7 @@ int pprof_interpreter_write(const struct fusee_profile *,
 
 #define PPROF_INTERPRETER_LANGUAGES 16
 
-/* What the comments of a file say. */
+/* The content of a file's comments. */
 struct pprof_interpreter {
 	struct dict texts; /* of comments, without their beginning */
 	struct buf text;

@@ -34,5 +34,5 @@ bool filter_takes(void *filter, const struct fusee_profile *, const struct fusee
 int64_t filter_samples(const struct filter *, const struct fusee_profile *, uint32_t i);
 /* The sentence about filter.error. */
 const char *filter_error(const struct filter *);
-void filter_fini(struct filter *); /* not what it borrows */
+void filter_fini(struct filter *); /* except borrowed objects */
 #endif

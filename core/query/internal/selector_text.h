@@ -6,6 +6,6 @@
 #include "base/buf.h"
 
 /* Appends the text that begins with the quote at *p (", ' or `) and advances *p behind its closing
- * quote. NULL; or one static sentence about what is wrong at *p. */
+ * quote. NULL, or a static sentence about an error at *p. */
 const char *selector_text(const char **p, struct buf *out);
 #endif
