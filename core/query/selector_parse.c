@@ -84,7 +84,7 @@ static int parse_key(struct parser *a, struct condition *c)
 	n = *a->p && strchr(LETTERS, *a->p) ? strspn(a->p, LETTERS DIGITS) : 0;
 	if (!n)
 		return wrong(a, a->p,
-			     *a->p ? "here is the name of a label, as in service_name=\"web\""
+			     *a->p ? "the name of a label is expected, as in service_name=\"web\""
 				   : "the closing '}' is missing");
 	if (n == 8 && !strncmp(a->p, "__name__", 8))
 		return wrong(a, a->p, "the profile type goes before the brace, as in cpu{}");
@@ -98,7 +98,7 @@ static int parse_operator(struct parser *a, struct condition *c, bool *is_regex)
 	char first = *a->p, second = first ? a->p[1] : '\0';
 
 	if (first != '=' && !(first == '!' && (second == '=' || second == '~')))
-		return wrong(a, a->p, "=, !=, =~ or !~ follows the name '%s'", c->key);
+		return wrong(a, a->p, "=, !=, =~ or !~ is expected after the name '%s'", c->key);
 	c->negated = first == '!';
 	*is_regex = second == '~';
 	a->p += 1 + (c->negated || *is_regex);
@@ -112,7 +112,7 @@ static int parse_value(struct parser *a, struct condition *c, bool is_regex)
 	int r;
 
 	if (*a->p != '"' && *a->p != '\'' && *a->p != '`')
-		return wrong(a, a->p, "a value in quotes follows, as in %s=\"web\"", c->key);
+		return wrong(a, a->p, "a value in quotes is expected, as in %s=\"web\"", c->key);
 	r = quoted(a, &c->value, &c->value_len);
 	if (r || !is_regex)
 		return r;
@@ -155,7 +155,7 @@ static int parse_conditions(struct parser *a)
 		skip_blanks(a);
 		if (!r && *a->p != ',' && *a->p != '}')
 			r = wrong(a, a->p,
-				  *a->p ? "',' or '}' follows a value"
+				  *a->p ? "',' or '}' is expected after a value"
 					: "the closing '}' is missing");
 		if (!r && *a->p == ',')
 			a->p++;
@@ -191,12 +191,12 @@ static int parse(struct parser *a)
 		skip_blanks(a);
 	} else if (!r && *a->p) {
 		r = wrong(a, a->p,
-			  a->s->type ? "'{' or the end follows the profile type '%s'"
+			  a->s->type ? "'{' or the end is expected after the profile type '%s'"
 				     : "a selector begins with '{' or a profile type%s",
 			  a->s->type ? a->s->type : "");
 	}
 	if (!r && *a->p)
-		r = wrong(a, a->p, "nothing follows the closing '}'");
+		r = wrong(a, a->p, "nothing may follow the closing '}'");
 	return r;
 }
 

@@ -139,7 +139,7 @@ static void put_source(const struct printer *pr, const struct annotated_function
 			"symbols are not installed)\n");
 		return;
 	}
-	buf_str(pr->out, "  (the source is not here: ");
+	buf_str(pr->out, "  (the source file was not found: ");
 	render_plain(pr->out, f->file);
 	buf_str(pr->out, ", neither by its path nor below this folder)\n");
 }
