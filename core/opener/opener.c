@@ -34,6 +34,12 @@ struct suspect {
 	uint64_t until;
 };
 
+/* What was compared. */
+struct compared {
+	uint64_t address, bytes, offset; /* bytes 0: nothing */
+	uint64_t sent;                   /* when the query was */
+};
+
 struct process {
 	pid_t pid; /* 0: none; the other fields are undefined then */
 	int sock, pidfd;
@@ -45,13 +51,16 @@ struct process {
 	uint64_t room;  /* bytes that its answer may be a copy of */
 	pid_t target;
 	struct procfs_mapping mapping; /* of the query, without its name; ino 0: not kept */
+	struct compared compared;      /* by the query */
 };
 
 /* An answer that came too late for its query. */
 struct late {
 	struct procfs_mapping mapping;
-	struct opener_answer answer; /* fd -1: none */
+	struct opener_answer answer; /* fd -1: none, or of a comparison */
 	uint64_t until;
+	struct compared compared; /* of this process */
+	pid_t pid;
 };
 
 struct opener {
@@ -252,12 +261,25 @@ static bool is_same(const struct procfs_mapping *a, const struct procfs_mapping 
 	       a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
 }
 
+static bool is_answer(const struct late *l, const struct opener_query *q, uint64_t now)
+{
+	const struct compared *c = &l->compared;
+
+	if (q->kind == OPENER_MAPPING)
+		return is_same(&l->mapping, &q->mapping);
+	return q->kind == OPENER_COMPARE && c->bytes && c->bytes == q->bytes && l->pid == q->pid &&
+	       c->address == q->address && c->offset == q->offset && c->sent >= q->since &&
+	       now < l->until;
+}
+
 static bool take_late(struct opener *o, const struct opener_query *q, struct opener_answer *a)
 {
-	for (uint32_t i = 0; i < LATE && q->kind == OPENER_MAPPING; i++) {
+	uint64_t now = clock_now();
+
+	for (uint32_t i = 0; i < LATE; i++) {
 		struct late *l = &o->late[i];
 
-		if (!is_same(&l->mapping, &q->mapping))
+		if (!is_answer(l, q, now))
 			continue;
 		*a = l->answer;
 		*l = (struct late){.answer.fd = -1};
@@ -270,6 +292,15 @@ static void keep_late(struct opener *o, const struct process *p, const struct op
 {
 	struct late *l = &o->late[o->nlate % LATE];
 
+	if (p->compared.bytes) { /* the memory may change */
+		o->nlate++;
+		drop_late(o, l);
+		*l = (struct late){.answer = *a,
+				   .until = clock_now() + OPENER_COMPARED_MS * MS,
+				   .compared = p->compared,
+				   .pid = p->target};
+		return;
+	}
 	if (!p->mapping.ino || a->err) {
 		if (a->fd >= 0)
 			close(a->fd);
@@ -278,7 +309,8 @@ static void keep_late(struct opener *o, const struct process *p, const struct op
 	}
 	o->nlate++;
 	drop_late(o, l);
-	*l = (struct late){p->mapping, *a, clock_now() + OPENER_SUSPECT_MS * MS};
+	*l = (struct late){
+		.mapping = p->mapping, .answer = *a, .until = clock_now() + OPENER_SUSPECT_MS * MS};
 }
 
 /* Reads a message of the process. 1: the answer of its query; 0: none yet; -EPIPE: it has ended, or
@@ -350,6 +382,8 @@ static void abandon(struct opener *o, struct process *p, const struct opener_que
 	p->target = q->pid;
 	p->mapping = q->kind == OPENER_MAPPING ? q->mapping : (struct procfs_mapping){0};
 	p->mapping.name = NULL;
+	p->compared = (struct compared){q->address, q->kind == OPENER_COMPARE ? q->bytes : 0,
+					q->offset, p->since};
 	poller_add(&o->poller, p->sock);
 	suspect(o, q->pid, now);
 	o->counts.timed_out++;

@@ -4,8 +4,8 @@
  * memory. It may read any file and any process, and do nothing else. Such a call can wait for as
  * long as a file system does, or for ever; the caller waits OPENER_PATIENCE_MS at most. A process
  * that waits longer is replaced, and killed after OPENER_DEADLINE_MS; if it answers until then, the
- * answer is kept for the next query for the same mapping. Further queries for that process fail at
- * once for OPENER_SUSPECT_MS, and those of its user once two of them have waited.
+ * answer is kept for the next query for the same mapping or memory. Further queries for that
+ * process fail at once for OPENER_SUSPECT_MS, and those of its user once two of them have waited.
  *
  * What it hands over keeps neither who reads it waiting nor who closes it: a descriptor on a file
  * system that needs a disk or memory of this machine; on one of a file server, with `remote` set:
@@ -26,6 +26,7 @@
 #define OPENER_PATIENCE_MS 50
 #define OPENER_DEADLINE_MS 5000
 #define OPENER_SUSPECT_MS 60000
+#define OPENER_COMPARED_MS 2000 /* a late answer to a comparison is kept so long */
 #define OPENER_MAX_BYTES 65536u /* of one reading */
 #define OPENER_COMPARED (1ull << 20)
 #define OPENER_MOST_COPIED (64ull << 20) /* bytes of one file */
@@ -63,7 +64,8 @@ struct opener_query {
 	uint64_t address;
 	void *buf; /* for what is read */
 	uint64_t offset, bytes;
-	int fd; /* borrowed */
+	uint64_t since; /* what was compared before is not asked for; CLOCK_MONOTONIC */
+	int fd;         /* borrowed */
 };
 
 /* Of the file, as fstat() reports it. */

@@ -33,7 +33,7 @@ static int compare(struct pipeline *p, struct process *proc, const struct proces
 	if (!may_compare(&f->compared, now, MOST_OF_PROCESS) ||
 	    !may_compare(&p->texts.compared, now, MOST_OF_ALL))
 		return -EAGAIN;
-	err = moved_text_compare(proc, &m->text, m->lo, m->hi, part);
+	err = moved_text_compare(proc, m, part);
 	f->compared.records += err != -ENOENT;
 	p->texts.compared.records += err != -ENOENT;
 	return err;

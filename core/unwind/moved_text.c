@@ -130,14 +130,16 @@ static bool overlap(const struct fusee_segment *s, uint64_t bias, uint64_t *lo, 
 	return true;
 }
 
-static int compare(const struct process *p, struct file *f, uint64_t lo, uint64_t hi,
-		   uint64_t offset)
+static int compare(const struct process *p, const struct process_mapping *m, uint64_t lo,
+		   uint64_t hi, uint64_t offset)
 {
+	struct file *f = m->text.file;
 	struct opener_query q = {.kind = OPENER_COMPARE,
 				 .pid = p->pid,
 				 .address = lo,
 				 .offset = offset,
 				 .bytes = hi - lo,
+				 .since = m->since,
 				 .fd = files_hold(f)};
 	struct opener_answer a;
 	int err;
@@ -150,7 +152,7 @@ static int compare(const struct process *p, struct file *f, uint64_t lo, uint64_
 }
 
 /* The segment `code` at its place; complete pages of the memory are its own. */
-static int compare_segment(const struct process *p, struct file *f,
+static int compare_segment(const struct process *p, const struct process_mapping *m,
 			   const struct fusee_segment *code, uint64_t bias, struct moved_text *part)
 {
 	uint64_t lo = part->lo, hi = part->hi, page = (uint64_t)getpagesize();
@@ -158,7 +160,7 @@ static int compare_segment(const struct process *p, struct file *f,
 
 	if (!overlap(code, bias, &lo, &hi))
 		return -ENOENT;
-	err = compare(p, f, lo, hi, code->offset + (lo - bias - code->vaddr));
+	err = compare(p, m, lo, hi, code->offset + (lo - bias - code->vaddr));
 	if (err)
 		return err;
 	lo &= -page;
@@ -166,13 +168,13 @@ static int compare_segment(const struct process *p, struct file *f,
 	part->lo = lo > part->lo ? lo : part->lo;
 	part->hi = hi < part->hi ? hi : part->hi;
 	part->offset = part->lo - bias - code->vaddr + code->offset;
-	part->file = f;
 	return 0;
 }
 
-int moved_text_compare(const struct process *p, const struct process_text *t, uint64_t lo,
-		       uint64_t hi, struct moved_text *ret)
+int moved_text_compare(const struct process *p, const struct process_mapping *m,
+		       struct moved_text *ret)
 {
+	const struct process_text *t = &m->text;
 	const struct inspection *in = t->file->inspection;
 	uint32_t compared = 0;
 	int err = -ENOENT;
@@ -182,9 +184,9 @@ int moved_text_compare(const struct process *p, const struct process_text *t, ui
 		uint64_t bias = t->lo - (t->offset - at->offset + at->vaddr);
 
 		for (uint32_t k = 0; k < in->nsegments && compared < MOST; k++) {
-			struct moved_text part = {.lo = lo, .hi = hi};
+			struct moved_text part = {.file = t->file, .lo = m->lo, .hi = m->hi};
 			int r = has_offset(at, t->offset)
-					? compare_segment(p, t->file, &in->segments[k], bias, &part)
+					? compare_segment(p, m, &in->segments[k], bias, &part)
 					: -ENOENT;
 
 			if (!r) {

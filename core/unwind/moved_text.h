@@ -31,9 +31,9 @@ struct moved_text {
 	uint64_t lo, hi, offset;
 };
 
-/* Compares the first part of the memory [lo, hi) that lies where an executable segment belongs.
- * `text`: of a file that is ready. 0; -ENOENT: there is no such part; -EILSEQ: its bytes are
- * others; -EAGAIN: not now; or as opener_call(). */
-int moved_text_compare(const struct process *, const struct process_text *, uint64_t lo,
-		       uint64_t hi, struct moved_text *ret);
+/* Compares the first part of the memory that lies where an executable segment belongs of the file
+ * of its `text`, which is ready. 0; -ENOENT: there is no such part; -EILSEQ: its bytes are others;
+ * -EAGAIN: not now; or as opener_call(). */
+int moved_text_compare(const struct process *, const struct process_mapping *,
+		       struct moved_text *ret);
 #endif

@@ -70,8 +70,10 @@ static void world_free(struct world *w)
 /* Pages [first, end) of the memory. */
 static int compare(struct world *w, uint64_t first, uint64_t end, struct moved_text *part)
 {
-	return moved_text_compare(&w->process, &w->text, w->lo + first * PAGE, w->lo + end * PAGE,
-				  part);
+	const struct process_mapping m = {
+		.lo = w->lo + first * PAGE, .hi = w->lo + end * PAGE, .text = w->text};
+
+	return moved_text_compare(&w->process, &m, part);
 }
 
 static void check_part(const struct world *w, const struct moved_text *part, uint64_t first,

@@ -231,6 +231,40 @@ static void check_counts(struct opener *o, const struct opener_counts *before, u
 	CHECK_INT(c.refused, before->refused + refused);
 }
 
+/* Of a comparison, for a caller who does not know that the memory has changed since. */
+TEST(a_late_comparison_is_kept)
+{
+	unsigned char here[64] = "these bytes";
+	struct opener_query q = {.kind = OPENER_COMPARE,
+				 .pid = getpid(),
+				 .address = (uint64_t)(uintptr_t)here,
+				 .bytes = sizeof(here),
+				 .fd = memfd_create("file", MFD_CLOEXEC)};
+	struct opener_counts counts;
+	struct opener_answer a;
+	struct opener *o;
+	pid_t pid;
+
+	CHECK_INT(write(q.fd, here, sizeof(here)), sizeof(here));
+	CHECK_INT(opener_new(&o), 0);
+	if (ask(o, &q, &a) == -EPERM)
+		SKIP("ptrace is restricted to children");
+	pid = process_of_opener();
+	if (!pid)
+		SKIP("this kernel does not list children");
+	CHECK(!kill(pid, SIGSTOP));
+	CHECK_INT(opener_call(o, &q, &a), -ETIMEDOUT);
+	CHECK(!kill(pid, SIGCONT));
+	WAIT_FOR((opener_dispatch(o), opener_counts(o, &counts), !counts.stuck));
+	here[1] ^= 1;
+	q.since = clock_now();
+	CHECK_INT(ask(o, &q, &a), -EILSEQ);
+	q.since = 0;
+	CHECK_INT(opener_call(o, &q, &a), 0);
+	CHECK_INT(ask(o, &q, &a), -EILSEQ); /* it was taken */
+	opener_free(o);
+}
+
 TEST(an_answer_that_comes_late_is_kept)
 {
 	struct expected_mapping to;
