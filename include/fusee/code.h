@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fusee/code.h - machine code of a file in inspect(): the bytes of a function, and the part of it
- * that a compiler has moved away. Optional, as <fusee/helpers.h>: all of it is compiled into the
- * plugin. x86-64.
+ * fusee/code.h - machine code of a file in inspect(): the bytes of a function, the part of it that
+ * a compiler has moved away, and the offsets that it uses. Optional, as <fusee/helpers.h>: all of
+ * it is compiled into the plugin. x86-64.
  */
 #ifndef FUSEE_CODE_H
 #define FUSEE_CODE_H
@@ -107,6 +107,99 @@ static inline int fusee_find_cold(const struct fusee_unwinder_host *host, uint64
 		return -ENOENT;
 	*cold = c[best].at;
 	return 0;
+}
+
+/* ---- offsets that a function uses ---- */
+
+enum fusee_use {
+	FUSEE_USE_VALUE,   /* loads or compares what is there: mov, cmp, movslq */
+	FUSEE_USE_ADDRESS, /* computes the address: lea, or adds the offset to a register */
+};
+
+/* Does the operand whose ModRM byte is at i lie at this offset from a register? */
+static inline int fusee_has_offset(const struct fusee_code *c, uint32_t i, uint32_t offset)
+{
+	uint32_t mode = c->at[i] >> 6, base = c->at[i] & 7, at = i + 1 + (base == 4);
+	uint32_t wide;
+
+	if (mode == 0)
+		return !offset && base != 5;
+	if (mode == 1)
+		return offset < 128 && at < c->n && c->at[at] == offset;
+	if (mode == 3 || c->n < 4 || at > c->n - 4)
+		return 0;
+	memcpy(&wide, c->at + at, sizeof(wide));
+	return wide == offset;
+}
+
+/* Does an instruction use the offset? vaddr: or, for a value, this address; 0: none. */
+static inline int fusee_code_uses(const struct fusee_code *c, enum fusee_use how, uint32_t offset,
+				  uint64_t vaddr)
+{
+	for (uint32_t i = 0; i + 2 <= c->n; i++) {
+		unsigned char op = c->at[i], mod = c->at[i + 1];
+		int32_t distance = 0;
+
+		if (how == FUSEE_USE_ADDRESS) {
+			if ((op == 0x8d && fusee_has_offset(c, i + 1, offset)) ||
+			    (op == 0x83 && (mod & 0xf8) == 0xc0 && i + 3 <= c->n &&
+			     c->at[i + 2] == offset))
+				return 1;
+			continue;
+		}
+		if (op != 0x8b && op != 0x39 && op != 0x3b && op != 0x63 &&
+		    (op != 0x83 || (mod >> 3 & 7) != 7))
+			continue;
+		if (fusee_has_offset(c, i + 1, offset))
+			return 1;
+		if (vaddr && (mod & 0xc7) == 5 && i + 6 <= c->n)
+			memcpy(&distance, c->at + i + 2, sizeof(distance));
+		if (distance && c->vaddr + i + 6 + (uint64_t)(int64_t)distance == vaddr)
+			return 1;
+	}
+	return 0;
+}
+
+#define FUSEE_ACCESSOR_MOST 4096u /* bytes of a function that is looked at: these are short */
+
+static inline int fusee_read_accessor(const struct fusee_unwinder_host *host, uint64_t file,
+				      struct fusee_range at, struct fusee_code *code)
+{
+	return at.hi - at.lo > FUSEE_ACCESSOR_MOST ? -EFBIG : fusee_read_code(host, file, at, code);
+}
+
+/*
+ * Does a function of this name, or a function that it calls directly, use the offset as above? What
+ * exported functions read says how a release lays out its structs. 1, 0, or -errno: there is no
+ * such function, or it cannot be read.
+ */
+static inline int fusee_function_uses(const struct fusee_unwinder_host *host, uint64_t file,
+				      const char *function, enum fusee_use how, uint32_t offset,
+				      uint64_t vaddr)
+{
+	struct fusee_range at;
+	struct fusee_code code, callee;
+	int32_t distance;
+	int err, uses;
+
+	err = host->file_symbol(file, function, &at);
+	err = err ? err : fusee_read_accessor(host, file, at, &code);
+	if (err)
+		return err;
+	uses = fusee_code_uses(&code, how, offset, vaddr);
+	for (uint32_t i = 0; i + 5 <= code.n && !uses; i++) {
+		if ((code.at[i] & 0xfe) != 0xe8) /* call, jmp */
+			continue;
+		memcpy(&distance, code.at + i + 1, sizeof(distance));
+		if (host->file_function(file, code.vaddr + i + 5 + (uint64_t)(int64_t)distance,
+					&at) ||
+		    fusee_read_accessor(host, file, at, &callee))
+			continue;
+		uses = fusee_code_uses(&callee, how, offset, vaddr);
+		free(callee.at);
+	}
+	free(code.at);
+	return uses;
 }
 
 #ifdef __cplusplus

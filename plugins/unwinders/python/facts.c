@@ -3,8 +3,6 @@
 
 #include "versions.h"
 
-#define LARGEST 4096u /* bytes of a function that are looked at; these functions are short */
-
 /* What a fact is about. */
 enum what {
 	INTERPRETERS, /* in _PyRuntime */
@@ -90,71 +88,6 @@ static uint32_t offset_of(const uint32_t *words, enum what what)
 	return 0;
 }
 
-static int32_t s32(const unsigned char *p)
-{
-	int32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-/* Does an operand in memory, whose ModRM byte is at i, have this offset from a register? */
-static int has_offset(const struct fusee_code *c, uint32_t i, uint32_t offset)
-{
-	uint32_t mode = c->at[i] >> 6, base = c->at[i] & 7, at = i + 1 + (base == 4);
-
-	if (mode == 0)
-		return !offset && base != 5;
-	if (mode == 1)
-		return offset < 128 && at < c->n && c->at[at] == offset;
-	return mode == 2 && at + 4 <= c->n && (uint32_t)s32(c->at + at) == offset;
-}
-
-/* Does an instruction of this code use the offset, or this vaddr? */
-static int uses(const struct fusee_code *c, enum what what, uint32_t offset, uint64_t vaddr)
-{
-	for (uint32_t i = 0; i + 2 <= c->n; i++) {
-		unsigned char op = c->at[i];
-		/* mov, cmp, movslq */
-		int loads = op == 0x8b || op == 0x39 || op == 0x3b || op == 0x63 ||
-			    (op == 0x83 && (c->at[i + 1] >> 3 & 7) == 7);
-
-		if (what == TEXT) { /* lea, or add to a register */
-			if ((op == 0x8d && has_offset(c, i + 1, offset)) ||
-			    (op == 0x83 && (c->at[i + 1] & 0xf8) == 0xc0 && i + 3 <= c->n &&
-			     c->at[i + 2] == offset))
-				return 1;
-		} else if (loads && has_offset(c, i + 1, offset)) {
-			return 1;
-		} else if (vaddr && loads && (c->at[i + 1] & 0xc7) == 5 && i + 6 <= c->n &&
-			   c->vaddr + i + 6 + (uint64_t)(int64_t)s32(c->at + i + 2) == vaddr) {
-			return 1;
-		}
-	}
-	return 0;
-}
-
-/* Does one of the functions that it calls, or goes on in? */
-static int callees_use(const struct fusee_unwinder_host *host, uint64_t file,
-		       const struct fusee_code *c, enum what what, uint32_t offset, uint64_t vaddr)
-{
-	struct fusee_range at;
-	struct fusee_code callee;
-	int found = 0;
-
-	for (uint32_t i = 0; i + 5 <= c->n && !found; i++) {
-		if ((c->at[i] & 0xfe) != 0xe8)
-			continue;
-		at.lo = c->vaddr + i + 5 + (uint64_t)(int64_t)s32(c->at + i + 1);
-		if (host->file_function(file, at.lo, &at) || at.hi - at.lo > LARGEST ||
-		    fusee_read_code(host, file, at, &callee))
-			continue;
-		found = uses(&callee, what, offset, vaddr);
-		free(callee.at);
-	}
-	return found;
-}
-
 struct python_doubt python_check_facts(const struct fusee_unwinder_host *host, uint64_t file,
 				       uint64_t runtime, const uint32_t *words)
 {
@@ -165,20 +98,15 @@ struct python_doubt python_check_facts(const struct fusee_unwinder_host *host, u
 		uint32_t offset = offset_of(words, f->what);
 		uint64_t vaddr = f->what == INTERPRETERS || f->what == HOLDER ? runtime + offset
 									      : 0;
-		struct fusee_range at;
-		struct fusee_code c;
-		int found;
+		int used;
 
 		if (minor < f->first || minor > f->last)
 			continue;
-		if (host->file_symbol(file, f->function, &at) || at.hi - at.lo > LARGEST ||
-		    fusee_read_code(host, file, at, &c))
-			return (struct python_doubt){f->function, offset, 1};
-		found = uses(&c, f->what, offset, vaddr) ||
-			callees_use(host, file, &c, f->what, offset, vaddr);
-		free(c.at);
-		if (!found)
-			return (struct python_doubt){f->function, offset, 0};
+		used = fusee_function_uses(host, file, f->function,
+					   f->what == TEXT ? FUSEE_USE_ADDRESS : FUSEE_USE_VALUE,
+					   offset, vaddr);
+		if (used <= 0)
+			return (struct python_doubt){f->function, offset, used < 0};
 	}
 	return (struct python_doubt){NULL, 0, 0};
 }

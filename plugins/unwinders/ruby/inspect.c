@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "collections.h"
+#include "facts.h"
 #include "fibers.h"
 #include "versions.h"
 
@@ -425,6 +426,26 @@ static int publish(struct ruby_file *in)
 	return err ? err : 1;
 }
 
+/* Says what contradicts the table of this version, if anything does. r: what inspect() returns. */
+static int doubt(const struct ruby_file *in, const char *version, int r)
+{
+	struct ruby_doubt d = ruby_check_facts(in->host, in->file, in->words);
+
+	if (!d.function)
+		return r;
+	if (d.missing)
+		return fusee_fail(
+			in->self, r,
+			"whether Ruby %s is laid out as releases that were tried (%s) is not "
+			"known: it has no %s()",
+			version, ruby_tested, d.function);
+	return fusee_fail(
+		in->self, r,
+		"Ruby %s may be laid out otherwise than releases that were tried (%s): its "
+		"%s() does not use offset %u",
+		version, ruby_tested, d.function, d.offset);
+}
+
 int ruby_inspect(const struct fusee_self *self, uint64_t file)
 {
 	struct ruby_file in = {.self = self, .host = self->host->unwinder, .file = file};
@@ -455,9 +476,5 @@ int ruby_inspect(const struct fusee_self *self, uint64_t file)
 	ruby_find_collections(&in);
 	in.claim_flags = claim_flags(&in);
 	r = publish(&in);
-	if (r > 0 && !ruby_version_was_run(version))
-		return fusee_fail(self, r,
-				  "Ruby %s was never tried with this version of fusee; %s were",
-				  version, ruby_tested);
-	return r;
+	return r > 0 ? doubt(&in, version, r) : r;
 }

@@ -114,7 +114,7 @@ static const struct fusee_runtime runtimes[] = {
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.slab_version = 11,
+	.slab_version = 12,
 	.frame_type = "ruby",
 	.reasons = reasons,
 	.bpf = ruby_bpf,

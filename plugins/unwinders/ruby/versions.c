@@ -52,13 +52,3 @@ int ruby_version_words(const char *text, uint32_t words[RUBY_WORDS])
 }
 
 const char ruby_tested[] = "CRuby 2.7.4, 3.0.2, 3.1.2, 3.2.3, 3.3.8";
-
-int ruby_version_was_run(const char *text)
-{
-	size_t n = strlen(text);
-
-	for (const char *at = strchr(ruby_tested, ' '); at; at = strchr(at + 1, ' '))
-		if (!strncmp(at + 1, text, n) && (!at[1 + n] || at[1 + n] == ','))
-			return 1;
-	return 0;
-}

@@ -13,6 +13,5 @@ int ruby_version_words(const char *text, uint32_t words[RUBY_WORDS]);
 
 /* Releases that the tests have run. */
 extern const char ruby_tested[];
-int ruby_version_was_run(const char *text);
 
 #endif
