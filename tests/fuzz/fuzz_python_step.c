@@ -2,7 +2,7 @@
 // clang-format off
 // sources: plugins/unwinders/python/codes.c plugins/unwinders/python/text.c plugins/unwinders/python/lines.c
 // sources: plugins/unwinders/python/find.c plugins/unwinders/python/counter.c plugins/unwinders/python/versions.c plugins/unwinders/python/inspect.c
-// sources: plugins/unwinders/python/python.bpf.c
+// sources: plugins/unwinders/python/calls.c plugins/unwinders/python/facts.c plugins/unwinders/python/python.bpf.c
 // flags: -Iplugins/unwinders/python
 // clang-format on
 // A file that says it contains CPython, and a process that runs it: inspect() of the bytes, then

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: plugins/unwinders/ruby/functions.c plugins/unwinders/ruby/inspect.c plugins/unwinders/ruby/code.c plugins/unwinders/ruby/fibers.c
-// sources: plugins/unwinders/ruby/collections.c plugins/unwinders/ruby/versions.c plugins/unwinders/ruby/ruby.bpf.c
+// sources: plugins/unwinders/ruby/collections.c plugins/unwinders/ruby/versions.c plugins/unwinders/ruby/facts.c plugins/unwinders/ruby/ruby.bpf.c
 // flags: -Iplugins/unwinders/ruby
 // clang-format on
 // A file that says it contains Ruby, and a process that runs it: inspect() of the bytes, then the
