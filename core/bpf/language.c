@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs of language unwinders: the sampler linked with one more step, over the same maps. All
- * are loaded when the sampler is opened. A walk that comes to code that another unwinder has
- * claimed goes on in that unwinder's program. Loading takes up to 0.2 s and is done by a child
- * process, which puts the program into a map; the map keeps it loaded when the child ends.
+ * Programs of language unwinders: the sampler linked with one more step, over the same maps. They
+ * are loaded when bpf_sampler_load_languages() is called or code is claimed. A walk that comes to
+ * code that another unwinder has claimed goes on in that unwinder's program. Loading takes up to
+ * 0.2 s and is done by a child process, which puts the program into a map; the map keeps it loaded
+ * when the child ends.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -215,6 +216,13 @@ enum language_program_state language_program_state(struct bpf_sampler *b, uint32
 	return l->state;
 }
 
+void language_program_await(struct bpf_sampler *b, uint32_t unwinder)
+{
+	if (!b->languages[unwinder].awaited)
+		log_debug("the unwinder '%s' is awaited", plugin_of(b, unwinder)->name);
+	b->languages[unwinder].awaited = true;
+}
+
 /* true: the program was loaded, or can't be. */
 static bool poll_program(struct bpf_sampler *b, uint32_t unwinder, bool wait)
 {
@@ -243,19 +251,23 @@ bool bpf_publish_poll_programs(struct bpf_sampler *b)
 	return settled;
 }
 
-bool bpf_publish_wait_programs(struct bpf_sampler *b, bool all)
+bool bpf_publish_wait_programs(struct bpf_sampler *b)
 {
 	bool settled = false;
 
 	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
-		settled |= poll_program(b, u, all || b->languages[u].awaited);
+		settled |= poll_program(b, u, b->languages[u].awaited);
 	return settled;
 }
 
-void language_programs_begin(struct bpf_sampler *b)
+void bpf_sampler_load_languages(struct bpf_sampler *b, const char *in)
 {
-	for (uint32_t u = 0; u < b->set->n && u < FILES_MAX_UNWINDERS; u++)
-		language_program_state(b, u);
+	for (uint32_t u = 0; u < b->set->n && u < FILES_MAX_UNWINDERS; u++) {
+		if (in && !strstr(in, plugin_of(b, u)->name))
+			continue;
+		if (language_program_state(b, u) != LANGUAGE_NONE && in)
+			language_program_await(b, u);
+	}
 }
 
 void language_programs_fini(struct bpf_sampler *b)

@@ -187,7 +187,7 @@ static enum language_program_state note_program(struct writer *w, uint32_t unwin
 
 	if (state == LANGUAGE_LOADING || state == LANGUAGE_LATER) {
 		w->p->awaits_program = true;
-		w->b->languages[unwinder].awaited = true;
+		language_program_await(w->b, unwinder);
 	}
 	return state;
 }

@@ -64,9 +64,9 @@ void bpf_publish_each_unconfirmed(struct bpf_sampler *,
  * last call a program became ready or could not be loaded, so processes with awaits_program are to
  * be published again. Does not wait. */
 bool bpf_publish_poll_programs(struct bpf_sampler *);
-/* The same, but waits for all programs that are being loaded, or for those that published processes
- * await. */
-bool bpf_publish_wait_programs(struct bpf_sampler *, bool all);
+/* The same, but waits for the programs that published processes await, or that were named to
+ * bpf_sampler_load_languages(). */
+bool bpf_publish_wait_programs(struct bpf_sampler *);
 /* Is there something unconfirmed, a program being loaded, or do the rings hold stacks that the
  * kernel would have unwound if it knew more? Costs a few reads of memory. */
 bool bpf_publish_is_pending(const struct bpf_sampler *);

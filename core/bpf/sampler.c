@@ -189,11 +189,7 @@ static int init_parts(struct bpf_sampler *b)
 {
 	int r = slabs_init(b);
 
-	if (!r)
-		r = chunks_init(b);
-	if (!r)
-		language_programs_begin(b);
-	return r;
+	return r ? r : chunks_init(b);
 }
 
 int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,

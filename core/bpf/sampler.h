@@ -25,6 +25,11 @@ struct bpf_sampler_options {
 	uint32_t chunks;
 };
 
+/* Begins to load programs of language unwinders, each in a child process: of those whose name is in
+ * the text, which bpf_publish_wait_programs() waits for; NULL: of all, which it does not wait for.
+ */
+void bpf_sampler_load_languages(struct bpf_sampler *, const char *in);
+
 enum sampler_choice {
 	SAMPLER_AUTO,     /* the BPF sampler where it can be opened, else the snapshot sampler */
 	SAMPLER_BPF,      /* the BPF sampler, or an error */
@@ -35,7 +40,9 @@ enum sampler_choice {
 /* Their names, by number, but SAMPLER_STOP's; ends with NULL. */
 extern const char *const sampler_choices[];
 
-/* The set is borrowed. 0; or -errno and, in *why, a malloc'ed sentence or NULL. */
+/* No program of a language unwinder is loaded until bpf_sampler_load_languages() or a process has
+ * code that the unwinder claims. The set is borrowed. 0; or -errno and, in *why, a malloc'ed
+ * sentence or NULL. */
 int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *unwinders,
 		     const struct bpf_sampler_options *, char **why);
 /* Opens it as chosen. 0 and *ret NULL: the snapshot sampler is to be used, because it was chosen

@@ -392,10 +392,10 @@ void kernel_views_update(struct kernel_views *vs, uint64_t as_of)
 		make_room(vs);
 }
 
-void kernel_views_update_all(struct kernel_views *vs, bool all_programs)
+void kernel_views_update_all(struct kernel_views *vs)
 {
 	kernel_views_update(vs, clock_now());
-	if (!vs->bpf || !bpf_publish_wait_programs(vs->bpf, all_programs))
+	if (!vs->bpf || !bpf_publish_wait_programs(vs->bpf))
 		return;
 	process_each(vs->processes, find_awaiting, vs);
 	kernel_views_update(vs, clock_now());

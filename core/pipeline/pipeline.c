@@ -157,11 +157,11 @@ void pipeline_update(struct pipeline *p, uint64_t as_of)
 	kernel_views_update(&p->views, as_of);
 }
 
-void pipeline_update_all(struct pipeline *p, bool all_programs)
+void pipeline_update_all(struct pipeline *p)
 {
 	files_retry(p->files, clock_now());
 	pipeline_settle_all_texts(p);
-	kernel_views_update_all(&p->views, all_programs);
+	kernel_views_update_all(&p->views);
 }
 
 const struct file *pipeline_program(const struct pipeline *p, pid_t pid)

@@ -97,9 +97,9 @@ bool pipeline_is_behind(const struct pipeline *);
 /* Publishes changed mappings to the BPF sampler. After records were drained. as_of: the perf
  * stream's horizon; 0: no records were read yet. */
 void pipeline_update(struct pipeline *, uint64_t as_of);
-/* The same as of now, and waits for the BPF programs of languages that targets await, or for all
- * programs that are being loaded. Only while nothing is sampled. */
-void pipeline_update_all(struct pipeline *, bool all_programs);
+/* The same as of now, and waits for the BPF programs of languages that targets await. Only while
+ * nothing is sampled. */
+void pipeline_update_all(struct pipeline *);
 /* Whether the process may start other programs, judging by its executable; true if unknown. */
 bool pipeline_may_start(struct pipeline *, pid_t pid);
 /* The file that the process runs as its program. NULL: not known, or not yet. */

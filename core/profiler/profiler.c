@@ -60,6 +60,8 @@ static int open_bpf(struct profiler *p, const struct profiler_options *o)
 			? 0
 			: bpf_sampler_choose(&p->bpf, o->sampler, &p->unwinders, &bpf, &p->no_bpf);
 
+	if (!r && p->bpf)
+		bpf_sampler_load_languages(p->bpf, o->held ? o->command_text : NULL);
 	if (!r)
 		return 0;
 	log_error("cannot use the sampler 'bpf': %s", p->no_bpf ? p->no_bpf : strerror(-r));
@@ -367,29 +369,20 @@ void profiler_prepare(struct profiler *p)
 	for (uint32_t i = 0; i < p->npids; i++)
 		pipeline_scan(p->pipeline, p->pids[i]);
 	worker_wait(p->worker);
-	/* Does not wait for all languages: programs that running processes may start later are not
-	 * worth the delay. */
-	pipeline_update_all(p->pipeline, false);
+	pipeline_update_all(p->pipeline);
 	for (uint32_t i = 0; p->stream && i < p->npids; i++)
 		perf_stream_add_own(p->stream, p->pids[i]);
 }
 
 void profiler_prepare_held(struct profiler *p)
 {
-	bool all;
-
 	perf_stream_drain(p->stream, pipeline_handlers(p->pipeline), true);
 	pipeline_scan(p->pipeline, p->pids[0]);
 	worker_wait(p->worker);
 	pipeline_retry(p->pipeline);
-	/* If the command may start other programs, these may need the BPF program of any language
-	 * at once. */
-	all = pipeline_may_start(p->pipeline, p->pids[0]);
-	log_debug("the command waits for the unwinders of %s",
-		  all ? "all languages: it may start other programs" : "its own languages only");
 	/* The first call publishes the mappings, the second confirms them. */
 	for (int i = 0; i < 2; i++)
-		pipeline_update_all(p->pipeline, all);
+		pipeline_update_all(p->pipeline);
 	perf_stream_add_own(p->stream, p->pids[0]);
 }
 
@@ -413,6 +406,9 @@ int profiler_enable(struct profiler *p)
 
 int profiler_command_runs(struct profiler *p)
 {
+	/* What it starts may be of any language; the command does not wait for that. */
+	if (p->bpf && pipeline_may_start(p->pipeline, p->pids[0]))
+		bpf_sampler_load_languages(p->bpf, NULL);
 	return p->stop ? stop_sampler_enable(p->stop) : 0;
 }
 

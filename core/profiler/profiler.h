@@ -44,6 +44,9 @@ struct profiler_options {
 	bool all, dynamic;
 	bool no_events; /* nothing is sampled: for stacks of stopped threads, see dump.h */
 	bool held;      /* pids[0] waits to exec a command: sampling begins with the exec */
+	/* Held: what is known of the command. The programs of language unwinders whose name is in
+	 * it are loaded before the command runs. NULL or other processes: of all, meanwhile. */
+	const char *command_text;
 
 	enum sampler_choice sampler;
 	/* The event that is sampled, borrowed until profiler_close(); NULL: CPU time. The snapshot

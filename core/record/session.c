@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "record/internal/command_text.h"
 #include "record/internal/entry.h"
 #include "process/procfs.h"
 
@@ -158,12 +159,20 @@ static int watch_profiler(struct session *s)
 	return r;
 }
 
+/* NULL: no memory. */
+static const char *text_of(char *const *argv, struct buf *text)
+{
+	command_text(argv, text);
+	return text->error ? NULL : text->p;
+}
+
 static int open_profiler(struct session *s)
 {
 	char *cache = s->o.cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
 	struct unwinder_options list[PLAN_MAX_UNWINDERS];
 	struct profiler_options o = s->o.profiler;
 	struct unwinder_choice unwinders;
+	struct buf text = {0};
 	struct plan *plan = NULL;
 	uint32_t slot;
 	int r = plugins ? unwind_flags_plan(&s->o.unwind, plugins, &plan) : EX_OSERR;
@@ -174,6 +183,7 @@ static int open_profiler(struct session *s)
 	o.npids = s->o.selection.npids;
 	o.all = s->o.selection.all;
 	o.held = s->command.argv;
+	o.command_text = o.held ? text_of(s->command.argv, &text) : NULL;
 	o.kind = *s->o.event.name ? &s->o.event : NULL;
 	o.period_ns = session_period(s);
 	o.table_bytes = TABLE_BYTES;
@@ -186,6 +196,7 @@ static int open_profiler(struct session *s)
 	if (!r)
 		r = profiler_open(&s->profiler, &o);
 	plan_free(plan);
+	buf_fini(&text);
 	free(cache);
 	free(plugins);
 	if (r)

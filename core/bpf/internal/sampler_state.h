@@ -65,7 +65,7 @@ struct language_program {
 		LANGUAGE_NONE, /* the unwinder has no program, or it can't be loaded */
 	} state;
 	struct loader child; /* that loads it */
-	bool awaited;        /* a process has code that the unwinder claims */
+	bool awaited;        /* a process has code that the unwinder claims, or is to have it */
 	uint32_t attempts;
 	uint64_t retry_ns; /* CLOCK_MONOTONIC */
 };
@@ -120,7 +120,8 @@ int sampler_object_open(struct bpf_object **ret, int fd);
  * LANGUAGE_UNTRIED. Until it is ready, the machine's frames are shown where the unwinder has
  * claimed code, with a reason. */
 enum language_program_state language_program_state(struct bpf_sampler *, uint32_t unwinder);
-void language_programs_begin(struct bpf_sampler *); /* begins to load those of all unwinders */
+/* A process has code that this unwinder claims, or is to have it. */
+void language_program_await(struct bpf_sampler *, uint32_t unwinder);
 void language_programs_fini(struct bpf_sampler *);
 
 /* ---- mappings.c ---- */

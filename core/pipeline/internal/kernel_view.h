@@ -72,9 +72,9 @@ static inline struct kernel_view *kernel_view_of(struct process *p)
 /* Publishes changed views. To be called after all records until as_of were read; 0: no records were
  * read yet. */
 void kernel_views_update(struct kernel_views *, uint64_t as_of);
-/* The same as of now, and waits for the language programs that processes await, or for all that are
- * being loaded. Only while nothing is sampled. */
-void kernel_views_update_all(struct kernel_views *, bool all_programs);
+/* The same as of now, and waits for the language programs that processes await. Only while nothing
+ * is sampled. */
+void kernel_views_update_all(struct kernel_views *);
 /* Whether kernel_views_update() will publish processes. */
 bool kernel_views_are_unpublished(const struct kernel_views *);
 /* Whether it will have work now or soon. */

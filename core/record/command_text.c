@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/internal/command_text.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "process/safe_open.h"
+
+#define MOST_WORDS 128u  /* of the command, and of its scripts together, are looked up */
+#define MOST_TEXT 65536u /* bytes of a script */
+#define MOST_LINE 256u   /* bytes of a #! line */
+
+/* Nothing but a regular file is opened. -1: it is none, or cannot be read. */
+static int open_regular(const char *path)
+{
+	int held = open(path, O_PATH | O_CLOEXEC), fd;
+	struct stat st;
+
+	if (held < 0)
+		return -1;
+	fd = safe_reopen(held, &st);
+	close(held);
+	return fd < 0 ? -1 : fd;
+}
+
+/* Opens what a shell would run by this word, or a file of this name. */
+static int open_named(const char *word)
+{
+	const char *dirs = getenv("PATH"), *end;
+	char path[1024];
+	int fd = open_regular(word);
+
+	for (; fd < 0 && !strchr(word, '/') && dirs && *dirs; dirs = *end ? end + 1 : end) {
+		end = strchrnul(dirs, ':');
+		if (snprintf(path, sizeof(path), "%.*s/%s", (int)(end - dirs), dirs, word) <
+		    (int)sizeof(path))
+			fd = open_regular(path);
+	}
+	return fd;
+}
+
+/* Appends the text of the file; `line`: only its #! line. Programs have none. */
+static void add_file(const char *word, bool line, struct buf *b)
+{
+	size_t most = line ? MOST_LINE : MOST_TEXT;
+	int fd = open_named(word);
+	ssize_t n = -1;
+	char *text;
+
+	if (fd < 0)
+		return;
+	text = malloc(most);
+	if (text)
+		n = read(fd, text, most);
+	close(fd);
+	if (n > 0 && line) {
+		const char *end = memchr(text, '\n', (size_t)n);
+
+		n = n < 2 || memcmp(text, "#!", 2) ? 0 : end ? end - text : n;
+	}
+	if (n > 0 && !memchr(text, 0, (size_t)n)) {
+		buf_add(b, text, (size_t)n);
+		buf_str(b, "\n");
+	}
+	free(text);
+}
+
+static size_t word_length(const char *at)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)at[n]) || (at[n] && strchr("/._+-", at[n])))
+		n++;
+	return n;
+}
+
+/* Appends the #! lines of programs that are named in the text from `from` on. */
+static void add_named(struct buf *b, size_t from)
+{
+	char *text = strndup(b->p + from, b->len - from), *at = text;
+	uint32_t words = 0;
+
+	while (at && *at && words < MOST_WORDS) {
+		size_t n = word_length(at);
+		char end = at[n];
+
+		at[n] = 0;
+		if (n && n < 256 && ++words)
+			add_file(at, true, b);
+		if (!end)
+			break;
+		at += n + 1;
+	}
+	free(text);
+}
+
+void command_text(char *const *argv, struct buf *b)
+{
+	size_t from = b->len;
+
+	for (uint32_t i = 0; argv[i] && i < MOST_WORDS; i++) {
+		buf_str(b, argv[i]);
+		buf_str(b, "\n");
+	}
+	for (uint32_t i = 0; argv[i] && i < MOST_WORDS; i++)
+		add_file(argv[i], false, b);
+	if (!b->error)
+		add_named(b, from);
+	buf_add(b, "", 1); /* it is searched as a string */
+}
