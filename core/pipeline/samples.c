@@ -236,7 +236,8 @@ void pipeline_finish(struct pipeline *p)
 	made_code_update(p->made, true);
 	do {
 		worker_wait_until(p->worker, deadline);
-		pipeline_retry(p); /* may request further steps */
+		made_code_update(p->made, true); /* a reading from before may have been under way */
+		pipeline_retry(p);               /* may request further steps */
 	} while (worker_pending(p->worker) && clock_now() < deadline);
 	pipeline_finish_texts(p);
 	/* The second call handles stacks that the first call found to pass through code made at run

@@ -358,7 +358,7 @@ static void fail(struct region *r, uint64_t now)
 
 static bool is_due(const struct region *r, uint64_t now, bool all)
 {
-	if (r->began || r->ended || r->sampled <= r->at[0].began)
+	if (r->began || r->ended || (r->sampled <= r->at[0].began && !r->fresh))
 		return false;
 	if (r->fresh && !r->failures && now >= r->tried + FRESH_NS)
 		return true;
