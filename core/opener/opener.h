@@ -64,7 +64,7 @@ struct opener_query {
 	uint64_t address;
 	void *buf; /* for what is read */
 	uint64_t offset, bytes;
-	uint64_t since; /* what was compared before is not asked for; CLOCK_MONOTONIC */
+	uint64_t since; /* comparisons before it are not repeated; CLOCK_MONOTONIC */
 	int fd;         /* borrowed */
 };
 

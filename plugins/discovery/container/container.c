@@ -139,7 +139,7 @@ static int init(void *ctx, struct fusee_instance *in, const struct fusee_host *h
 	if (r)
 		return r;
 	c->o.client = client_new(&c->self);
-	c->o.names = names_open(&c->self, c->o.chosen);
+	c->o.names = container_names_open(&c->self, c->o.chosen);
 	if (!c->o.client || !c->o.names)
 		return -ENOMEM;
 	c->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -154,7 +154,7 @@ static void fini(void *ctx)
 		daemon_free(c->daemons[i]);
 	free(c->daemons);
 	client_free(c->o.client);
-	names_close(c->o.names);
+	container_names_close(c->o.names);
 	free(c->chosen);
 	if (c->o.self && c->timer >= 0)
 		close(c->timer);

@@ -26,7 +26,7 @@ struct names {
 	bool warned_full;
 };
 
-struct names *names_open(const struct fusee_self *self, struct chosen_list chosen)
+struct names *container_names_open(const struct fusee_self *self, struct chosen_list chosen)
 {
 	struct names *n = calloc(1, sizeof(*n));
 
@@ -44,7 +44,7 @@ static void free_known(struct known *k)
 	free(k);
 }
 
-void names_close(struct names *n)
+void container_names_close(struct names *n)
 {
 	if (!n)
 		return;

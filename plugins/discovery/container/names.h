@@ -15,9 +15,9 @@
 
 struct names;
 
-/* All is borrowed until names_close(). NULL: no memory. */
-struct names *names_open(const struct fusee_self *, struct chosen_list);
-void names_close(struct names *); /* NULL is valid */
+/* All is borrowed until container_names_close(). NULL: no memory. */
+struct names *container_names_open(const struct fusee_self *, struct chosen_list);
+void container_names_close(struct names *); /* NULL is valid */
 
 /* The origin of a container. */
 struct names_source {

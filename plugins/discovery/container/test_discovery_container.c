@@ -441,7 +441,7 @@ static void begin(void)
 {
 	fake = fake_new(&fusee_plugin, NULL);
 	self = (struct fusee_self){(struct fusee_instance *)(void *)fake, &fake->host};
-	names = names_open(&self, chosen());
+	names = container_names_open(&self, chosen());
 	CHECK(names);
 	CHECK_INT(container_init(&one, 2), 0);
 }
@@ -449,7 +449,7 @@ static void begin(void)
 static void end(void)
 {
 	container_fini(&one);
-	names_close(names);
+	container_names_close(names);
 	fake_free(fake);
 }
 
