@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -281,16 +280,6 @@ static const char *comm_of(const struct perf_event_header *h)
 	return h->size > sizeof(*h) + 8 && memchr(comm, 0, h->size - sizeof(*h) - 8) ? comm : NULL;
 }
 
-/* Has the first thread no memory any more? It may be waited for still. Costs less than a look at
- * /proc, which is for those whom the kernel does not say. */
-static bool is_leaderless(pid_t pid)
-{
-	char byte;
-	struct iovec to = {&byte, 1}, from = {(void *)1, 1};
-
-	return process_vm_readv(pid, &to, 1, &from, 1, 0) < 0 && errno != EFAULT;
-}
-
 /* Has the process ended with this thread? Its first may leave it to others. */
 static bool is_end(const struct task *t)
 {
@@ -298,7 +287,7 @@ static bool is_end(const struct task *t)
 
 	if (t->pid == t->tid)
 		return procfs_living_thread(pid) == pid;
-	return is_leaderless(pid) && procfs_is_exiting(pid);
+	return procfs_is_leaderless(pid) && procfs_is_exiting(pid);
 }
 
 static void report_record(struct process_events *e, const struct perf_event_header *h)

@@ -297,12 +297,19 @@ int procfs_is_kernel(pid_t pid, bool *kernel)
 	return r;
 }
 
-/* A thread that ends gives its memory up first. 0 or -errno. */
+/* A thread that ends gives its memory up first. 0 or -errno. Of no pages, move_pages(2) does
+ * nothing but to look for the memory; that takes a fifth of the time of a look at /proc, and waits
+ * for nothing: what reads the memory waits for an exec, which can take as long as its process
+ * likes. */
 static int has_memory(pid_t tid, bool *has)
 {
 	char path[64], text[64];
-	int r;
+	int r = (int)syscall(SYS_move_pages, tid, 0ul, NULL, NULL, NULL, 0);
 
+	*has = !r;
+	if (tid > 0 && (!r || errno == EINVAL))
+		return 0;
+	/* the kernel does not say it to this user, or has no such call */
 	snprintf(path, sizeof(path), "/proc/%d/statm", (int)tid);
 	r = procfs_read_small(path, text, sizeof(text));
 	*has = !r && strtoull(text, NULL, 10);
@@ -332,6 +339,13 @@ pid_t procfs_living_thread(pid_t pid)
 	if (!has_memory(pid, &has) && !has)
 		procfs_each_thread(pid, find_living, &s);
 	return s.found ? s.found : pid;
+}
+
+bool procfs_is_leaderless(pid_t pid)
+{
+	bool has;
+
+	return has_memory(pid, &has) || !has;
 }
 
 bool procfs_is_exiting(pid_t pid)

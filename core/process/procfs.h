@@ -53,6 +53,9 @@ int procfs_is_kernel(pid_t pid, bool *kernel);
  * nor, in version 1, control groups; still the start and CPU time of the process, and its user.
  * pid: all have ended, or the process is not there. */
 pid_t procfs_living_thread(pid_t pid);
+/* Its first thread has no memory any more, or is not there: the process has ended, or others of its
+ * threads go on. True of kernel threads too. */
+bool procfs_is_leaderless(pid_t pid);
 /* The process has ended, or is about to: some files of it say what does not hold any more. True of
  * kernel threads too. */
 bool procfs_is_exiting(pid_t pid);
