@@ -61,7 +61,7 @@ struct plan_callbacks {
 
 struct plan_limits {
 	uint64_t stack_bytes; /* of a stack copy; default and maximum 65528 */
-	uint64_t ring_bytes;  /* of the rings of all CPUs; default 32 MiB */
+	uint64_t ring_bytes;  /* of the rings of all CPUs; 0: the perf stream's default */
 	/* CPU time that the agent itself may use, in millionths of a CPU; 0: no limit, the
 	 * default. */
 	int64_t budget_cpu;

@@ -32,11 +32,12 @@ static const struct fusee_option cpu[] = {
 	{.name = "rings",
 	 .type = FUSEE_SIZE,
 	 .offset = offsetof(struct plan, limits.ring_bytes),
-	 .def = "32MiB",
-	 .min = 1 << 20,
+	 .def = "0",
+	 .min = 0,
 	 .max = INT64_C(16) << 30,
-	 .doc = "Locked memory of the ring buffers of all CPUs. A CPU's has 128KiB to 2MiB at 99 "
-		"Hz."},
+	 .doc = "Locked memory of the ring buffers of all CPUs; 0: 12MiB, or 32MiB where stacks "
+		"are unwound in user space. At 99 Hz a CPU's has 64KiB to 1MiB, or 128KiB to "
+		"2MiB."},
 	{.name = "kernel",
 	 .type = FUSEE_BOOL,
 	 .offset = offsetof(struct plan, kernel),

@@ -41,7 +41,7 @@ static int try_open(const struct event_form *f, const struct event_options *o, p
 		.task = o->sideband,
 		.enable_on_exec = o->on_exec,
 		.watermark = 1,
-		.wakeup_watermark = 256u << 10,
+		.wakeup_watermark = o->wake_bytes,
 		.sample_id_all = 1,
 		.exclude_callchain_user = 1,
 		.use_clockid = 1,
@@ -104,7 +104,7 @@ int event_open_count(const struct event_form *f, pid_t tid, bool on_exec)
 	return fd < 0 ? -errno : fd;
 }
 
-int event_open_ring(int cpu)
+int event_open_ring(int cpu, uint32_t wake_bytes)
 {
 	struct perf_event_attr a = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -115,7 +115,7 @@ int event_open_ring(int cpu)
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.watermark = 1,
-		.wakeup_watermark = 256u << 10,
+		.wakeup_watermark = wake_bytes,
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,

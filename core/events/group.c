@@ -11,16 +11,23 @@
 
 #define LEAST_NEED (1u << 20)
 #define MOST_NEED (64u << 20)
-#define EVENT_RECORDS 500u /* that a ring holds of events whose rate is not known */
+/* Of an agent whose stacks are unwound in the kernel: the record of a deep stack. The copies of new
+ * processes and files have room in LEAST_NEED. */
+#define STACK_BYTES (8u << 10)
+#define LEAST_OF_STACKS (64u << 10) /* two of the deepest */
+#define EVENT_RECORDS 500u          /* that a ring holds of events whose rate is not known */
 
-/* A quarter of a second of full records of one busy CPU, within the memory of all rings. */
+/* A quarter of a second of records of one busy CPU, within the memory of all rings. A recording is
+ * short, and its first stacks are copies: its rings have room for copies alone. */
 static uint64_t ring_size(const struct perf_stream *s)
 {
-	uint64_t records = s->o.kind ? EVENT_RECORDS : 250000000u / s->o.period_ns + 1;
-	uint64_t need = s->o.stack_bytes * records;
+	bool stacks = s->o.dynamic && s->o.bpf;
+	uint64_t records = s->o.kind ? EVENT_RECORDS : 250000000u / s->o.period_ns;
+	uint64_t need = (stacks ? STACK_BYTES : s->o.stack_bytes) * records;
 
 	need = need < LEAST_NEED ? LEAST_NEED : need > MOST_NEED ? MOST_NEED : need;
-	return ring_choose_size(need, RING_MIN, s->ncpus, s->o.ring_bytes);
+	return ring_choose_size(need, stacks ? LEAST_OF_STACKS : RING_MIN, s->ncpus,
+				s->o.ring_bytes);
 }
 
 /* Takes the descriptor over. */
@@ -43,9 +50,10 @@ static int add_fd(struct event_group *g, int fd)
 
 int event_group_add_ring(struct perf_stream *s, struct event_group *g, struct stream_cpu *c)
 {
-	int fd = event_open_ring(c->number), r = fd < 0 ? fd : add_fd(g, fd);
+	uint64_t size = ring_size(s);
+	int fd = event_open_ring(c->number, ring_wake_bytes(size)), r = fd < 0 ? fd : add_fd(g, fd);
 
-	return r ? r : stream_cpu_open_ring(c, s->epoll, fd, ring_size(s));
+	return r ? r : stream_cpu_open_ring(c, s->epoll, fd, size);
 }
 
 /* Samples of the base group, number 0, are not counted by group. */
@@ -68,6 +76,7 @@ static int add_event(struct perf_stream *s, struct event_group *g, struct stream
 		.kind = s->o.kind,
 		.period_ns = g->period_ns,
 		.stack_bytes = s->o.stack_bytes,
+		.wake_bytes = ring_wake_bytes(ring_size(s)),
 		.kernel = s->o.kernel,
 		.read = !s->o.all && !s->o.dynamic && !s->o.bpf && !s->o.kind,
 		.idle = tid < 0 && s->o.bpf, /* else the CPU's grid of ticks has gaps */

@@ -14,7 +14,9 @@
 #include "events/internal/perf_stream_state.h"
 #include "events/internal/stream_cpus.h"
 
-#define DEFAULT_RINGS (256u << 20)
+#define RECORDING_RINGS (256u << 20)
+#define AGENT_RINGS (12u << 20)      /* stacks are unwound in the kernel */
+#define AGENT_COPY_RINGS (32u << 20) /* they are copied */
 
 /* ---- opening and closing ---- */
 
@@ -104,6 +106,13 @@ static void raise_file_limit(void)
 	}
 }
 
+static uint64_t default_rings(const struct perf_stream_options *o)
+{
+	if (!o->dynamic)
+		return RECORDING_RINGS;
+	return o->bpf ? AGENT_RINGS : AGENT_COPY_RINGS;
+}
+
 int perf_stream_open(struct perf_stream **ret, const struct perf_stream_options *o)
 {
 	struct perf_stream *s = calloc(1, sizeof(*s));
@@ -112,7 +121,7 @@ int perf_stream_open(struct perf_stream **ret, const struct perf_stream_options 
 	if (!s)
 		return -ENOMEM;
 	s->o = *o;
-	s->o.ring_bytes = o->ring_bytes ? o->ring_bytes : DEFAULT_RINGS;
+	s->o.ring_bytes = o->ring_bytes ? o->ring_bytes : default_rings(o);
 	s->base.cpus = o->all || o->cpus;
 	/* A tick says by its period which event it is of: a thread's own, or its CPU's. */
 	s->base.period_ns = o->period_ns + o->cpus;

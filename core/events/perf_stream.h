@@ -39,9 +39,10 @@ struct perf_stream_options {
 	/* Of CPU time, or a number of events of the kind; dynamic: the shortest that rings are
 	 * sized for. */
 	uint64_t period_ns;
-	uint64_t ring_bytes;     /* of all rings, as far as RING_MIN of each allows; 0: 256 MiB */
-	uint32_t stack_bytes;    /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
-	bool kernel;             /* kernel stacks, if allowed */
+	uint64_t ring_bytes;  /* of all rings, as far as the least of each allows; 0: by what fills
+				 them */
+	uint32_t stack_bytes; /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
+	bool kernel;          /* kernel stacks, if allowed */
 	struct bpf_sampler *bpf; /* borrowed; NULL: the snapshot sampler */
 };
 

@@ -20,9 +20,9 @@
 #include "events/internal/event.h"
 #include "events/internal/ring.h"
 
-#define RING_BYTES (512u << 10) /* some 5,000 processes */
-#define RING_LEAST (32u << 10)
-#define RINGS_BYTES (8u << 20) /* of all CPUs */
+#define RING_BYTES (256u << 10) /* some 2,500 processes */
+#define RING_LEAST (16u << 10)
+#define RINGS_BYTES (4u << 20) /* of all CPUs */
 #define SLACK_NS 2000000u      /* records are due when they are older than this */
 #define SLICE_NS 20000000u     /* of a drain */
 #define LATE_NS 100000000u

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define LEAST (16u << 10)
+#define MOST_UNREAD (256u << 10)
 
 uint64_t ring_choose_size(uint64_t need, uint64_t min, uint32_t n, uint64_t total)
 {
@@ -18,6 +19,12 @@ uint64_t ring_choose_size(uint64_t need, uint64_t min, uint32_t n, uint64_t tota
 	while (size > min && size * n > total)
 		size /= 2;
 	return size;
+}
+
+/* A ring that is only half read when the next records come has room for them. */
+uint32_t ring_wake_bytes(uint64_t size)
+{
+	return size / 4 < MOST_UNREAD ? (uint32_t)(size / 4) : MOST_UNREAD;
 }
 
 int ring_open(struct ring *r, int fd, uint64_t *size)

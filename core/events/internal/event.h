@@ -27,6 +27,7 @@ struct event_options {
 	const struct event_kind *kind; /* what is counted; NULL: CPU time */
 	uint64_t period_ns;            /* of CPU time; of another kind: a number of events */
 	uint32_t stack_bytes;          /* of the copied user stack; a multiple of 8 */
+	uint32_t wake_bytes;           /* ring_wake_bytes(), if it brings the ring */
 	bool kernel;                   /* sample kernel mode, if allowed */
 	bool read;                     /* samples carry the event's count, if the kernel can */
 	bool idle;                     /* the event of a CPU counts idle time too */
@@ -43,7 +44,7 @@ int event_open(struct event_form *, const struct event_options *, pid_t tid, int
 int event_open_count(const struct event_form *, pid_t tid, bool on_exec);
 /* Opens an event without samples; other events of the CPU write into its ring. A descriptor or
  * -errno. */
-int event_open_ring(int cpu);
+int event_open_ring(int cpu, uint32_t wake_bytes);
 /* Opens the event that carries the records of the BPF sampler. A descriptor or -errno. */
 int event_open_output(const struct event_form *, int cpu);
 /* Opens an event of a CPU that counts nothing; read() gives its count and then the time for which

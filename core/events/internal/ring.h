@@ -19,6 +19,8 @@ struct ring {
 /* The size of each of n rings: the smallest power of two that is at least `need`, halved while all
  * together take more than `total` and each is larger than `min`, a power of two. */
 uint64_t ring_choose_size(uint64_t need, uint64_t min, uint32_t n, uint64_t total);
+/* Bytes after which the kernel wakes the reader of a ring of that size. */
+uint32_t ring_wake_bytes(uint64_t size);
 /* Maps the ring of an event. *size in bytes is halved while RLIMIT_MEMLOCK forbids it. 0 or
  * -errno. */
 int ring_open(struct ring *, int fd, uint64_t *size);
