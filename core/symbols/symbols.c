@@ -370,6 +370,23 @@ static const struct symtab_entry *returned_to(struct symbols *s, uint64_t addr)
 	return f->start == addr || !fdes_find(&s->fdes, addr) ? e : NULL;
 }
 
+/* The name of an address without symbol: that of the function behind it, which is returned, or a
+ * stub. */
+static const struct symtab_entry *name_gap(struct symbols *s, uint64_t addr, char stub[32],
+					   struct symbols_span *span)
+{
+	const struct symtab_entry *e = returned_to(s, addr);
+
+	if (e) {
+		*span = (struct symbols_span){.lo = addr, .hi = addr + 1};
+		return e;
+	}
+	make_stub(s, addr, stub, span);
+	if (span->hi - 1 > addr && returned_to(s, span->hi - 1))
+		span->hi--;
+	return NULL;
+}
+
 static int look_up(struct symbols *s, uint64_t vaddr, symbols_each *each, void *arg,
 		   struct symbols_span *span)
 {
@@ -382,10 +399,8 @@ static int look_up(struct symbols *s, uint64_t vaddr, symbols_each *each, void *
 		return 0;
 	l.symbol = symtab_find(&s->symtab, vaddr);
 	segments_narrow(s->symtab.segments, s->symtab.nsegments, vaddr, &span->lo, &span->hi);
-	if (!l.symbol && (l.symbol = returned_to(s, vaddr)))
-		*span = (struct symbols_span){.lo = vaddr, .hi = vaddr + 1};
 	if (!l.symbol)
-		make_stub(s, vaddr, stub, span);
+		l.symbol = name_gap(s, vaddr, stub, span);
 	l.stub = stub;
 	dwarf = get_dwarf(s);
 	if (dwarf && dwarf_lookup(dwarf, vaddr, each_dwarf, &l, span))
