@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	fusee_label_name(at[0].name, at[0].key);
 	fusee_label_name(at[1].name, at[1].key);
-	names = names_open(&self, chosen);
+	names = container_names_open(&self, chosen);
 	r = reader_new(data[0] % 3, chosen, each, names);
 	if (!names || !r || reader_begin(r, data[0] / 3 % 4, "default"))
 		abort();
@@ -93,6 +93,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (names_sweep(names, 3 + NAMES_KEEP) != UINT64_MAX || names_count(names))
 		abort();
 	reader_free(r);
-	names_close(names);
+	container_names_close(names);
 	return 0;
 }

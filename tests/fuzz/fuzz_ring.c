@@ -59,6 +59,12 @@ bool bpf_sampler_take_wake(struct bpf_sampler *b)
 	return false;
 }
 
+bool bpf_sampler_may_wake(const struct bpf_sampler *b)
+{
+	(void)b;
+	return false;
+}
+
 bool stream_cpu_is_output(const struct stream_cpu *c, const struct perf_event_header *h)
 {
 	return event_sample_id(h) == c->output_id;
