@@ -20,7 +20,7 @@ struct event_group {
 	int *fds;
 	uint32_t nfds, cap;
 	uint64_t samples; /* handed over */
-	uint64_t unread;  /* samples in the rings, as of stream_account_read() */
+	uint64_t unread;  /* samples in the rings, as of perf_stream_counts() */
 	/* Sums over the events, as of event_group_read(). */
 	uint64_t count_ns, lost;
 };

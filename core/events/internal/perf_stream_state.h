@@ -2,7 +2,7 @@
 /* The perf stream, for the files of core/events that it consists of. Only they include this:
  *
  *	perf_stream.c       opening, targets, closing
- *	event_group.c       the events of one target
+ *	group.c             the events of one target
  *	stream_cpu.c        ring and output event of one CPU
  *	stream_cpus.c       CPUs that go offline and come back, and their budget of copies
  *	perf_stream_read.c  records in the order of their time, to the handlers

@@ -3,7 +3,7 @@
  * Rows for code without a description, such as musl's or hand-written assembly. The reader follows
  * each function from its first instruction along every branch, and counts what it pushes. Code that
  * contradicts itself (a return with words still pushed, two depths at one address) gets no rows.
- * What is not reached so is read from its ways out (code_back.h): every row is proved.
+ * What is not reached so is read from its ways out (back.h): every row is proved.
  */
 #ifndef DWARF_CODE_H
 #define DWARF_CODE_H
@@ -43,7 +43,7 @@ struct code {
 	 * addresses, sorted. May be empty. */
 	struct code_entries noreturn;
 	/* 1: only what paths from where functions begin lead to has rows; 0: also what is proved by
-	 * the ways out of it (code_back.h). */
+	 * the ways out of it (back.h). */
 	int paths_only;
 	int symbols; /* 1: all functions are among those that begin surely */
 	/* Words of data that are addresses; NULL: nothing is known of them. */

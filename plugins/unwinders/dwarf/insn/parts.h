@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of one x86-64 instruction: insn.c reads them, insn_effect.c says what they do. */
+/* The parts of one x86-64 instruction: insn.c reads them, effect.c says what they do. */
 #ifndef DWARF_INSN_PARTS_H
 #define DWARF_INSN_PARTS_H
 
