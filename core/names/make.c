@@ -70,12 +70,12 @@ static void add_frame(void *arg, const struct symbols_frame *f)
 /* Whether the last row has the same frames: then it is the row of these addresses too. */
 static bool is_same(const struct maker *m, const struct names_row *row)
 {
-	const struct names_row *last = (const void *)(m->rows.p + m->rows.len);
 	const struct names_frame *f = (const void *)m->frames.p;
+	const struct names_row *last;
 
 	if (!m->rows.len)
 		return !row->n;
-	last--;
+	last = (const void *)(m->rows.p + m->rows.len - sizeof(*last));
 	if (last->n != row->n || last->first == NAMES_STUB || row->first == NAMES_STUB)
 		return false;
 	return !row->n || !memcmp(f + last->first, f + row->first, row->n * sizeof(*f));
