@@ -443,8 +443,9 @@ struct fusee_discovery_host {
 	 * message that an SDK of OpenTelemetry published (ProcessContext of opentelemetry-proto),
 	 * -ENOENT: none, -E2BIG: it is longer. The process can delay these reads, so this call
 	 * waits for 50 ms at most. It works also if the process's first thread has ended and others
-	 * go on: /proc/PID then has none of these but "stat". Returns the number of bytes, 0 at
-	 * the end, or -errno; -ETIMEDOUT, -EAGAIN: may succeed later. */
+	 * go on: /proc/PID then has none of these but "stat". Returns the number of bytes, or
+	 * -errno; -ETIMEDOUT, -EAGAIN: may succeed later. Fewer than 4096 bytes, if len is not
+	 * smaller, end at the end of the text. */
 	int64_t (*process_text)(struct fusee_instance *, uint32_t pid, const char *name,
 				uint64_t offset, void *buf, uint64_t len);
 };

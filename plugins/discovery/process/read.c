@@ -16,6 +16,7 @@
 #include "resource.h"
 
 #define MAX_ENVIRON (256u << 10)
+#define FULL_QUERY 4096 /* process_text(): fewer bytes end at its end */
 #define MAX_USERS 1024u
 
 /* ---- text ---- */
@@ -194,15 +195,18 @@ static int read_user(struct facts *f, uint32_t pid, struct passwd_cache *c)
 	return uid ? user_name(c, strtoul(uid + 5, NULL, 10), f->user, sizeof(f->user)) : 0;
 }
 
-/* Reads a text in the process's memory, up to cap or its end. Length or -errno. */
+/* Reads a text in the process's memory, up to cap or its end. Length or -errno. Each query costs
+ * the opener a turn, so a short one is known to be the last. */
 static ssize_t read_text(const struct facts_source *from, uint32_t pid, const char *name, char *buf,
 			 size_t cap)
 {
 	size_t len = 0;
-	int64_t n = 0;
+	int64_t n = FULL_QUERY;
 
-	while (len < cap && (n = from->text(from->in, pid, name, len, buf + len, cap - len)) > 0)
-		len += (size_t)n;
+	while (len < cap && n >= FULL_QUERY) {
+		n = from->text(from->in, pid, name, len, buf + len, cap - len);
+		len += n > 0 ? (size_t)n : 0;
+	}
 	return n < 0 ? (ssize_t)n : (ssize_t)len;
 }
 

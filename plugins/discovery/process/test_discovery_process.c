@@ -364,6 +364,49 @@ TEST(texts_are_cleaned)
 	CHECK_STR(out, "\xc3\xa4");
 }
 
+/* An environment of so many bytes, in answers of 64 KiB at most as the agent gives them. */
+static size_t environ_bytes;
+static int environ_queries;
+
+static int64_t text_of(struct fusee_instance *in, uint32_t pid, const char *name, uint64_t offset,
+		       void *buf, uint64_t len)
+{
+	size_t n = environ_bytes - (size_t)offset;
+
+	(void)in;
+	if (!strcmp(name, "exe"))
+		return readlink("/proc/self/exe", buf, len);
+	if (strcmp(name, "environ") != 0)
+		return content((pid_t)pid, name, buf, len);
+	n = n < len ? n : len;
+	n = n < 65536 ? n : 65536;
+	memset(buf, 'e', n);
+	environ_queries++;
+	return (int64_t)n;
+}
+
+/* Each query costs the opener a turn: most environments take one. */
+TEST(a_short_answer_is_the_last)
+{
+	static const struct {
+		size_t bytes;
+		int queries;
+	} cases[] = {{0, 1},     {1, 1},     {4095, 1},          {4096, 2},
+		     {65536, 2}, {70000, 3}, {2 * 65536 + 1, 3}, {(256 << 10) - 1, 4}};
+	const struct facts_source from = {.text = text_of};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct facts f;
+
+		environ_bytes = cases[i].bytes;
+		environ_queries = 0;
+		CHECK_INT(facts_read(&f, (uint32_t)getpid(), FACTS_ENVIRON, NULL, &from), 0);
+		CHECK_INT(f.environ_len, cases[i].bytes);
+		CHECK_INT(environ_queries, cases[i].queries);
+		facts_free(&f);
+	}
+}
+
 /* Processes that come and go while they are read. */
 TEST(a_storm)
 {
