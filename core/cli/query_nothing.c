@@ -96,11 +96,11 @@ static void log_unmet(const struct query_nothing *n)
 		put_nearest(&l, n->request->selector, &meant);
 		label_list_fini(&l.labels);
 	}
-	log_error("query: %sno sample in the range of time meets '%s' (%llu windows were read)%s"
+	log_error("query: %sno sample in the range of time meets '%s' (%llu window%s read)%s"
 		  "%.*s%s fusee query %s --labels lists the labels",
 		  n->side, n->selector, (unsigned long long)n->counts->read,
-		  meant.len ? "; did you mean " : ":", (int)meant.len, meant.len ? meant.p : "",
-		  meant.len ? "?" : "", n->place);
+		  n->counts->read == 1 ? " was" : "s were", meant.len ? "; did you mean " : ":",
+		  (int)meant.len, meant.len ? meant.p : "", meant.len ? "?" : "", n->place);
 	buf_fini(&meant);
 	buf_fini(&l.error);
 }
