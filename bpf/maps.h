@@ -19,7 +19,8 @@
 #define SAMPLER_TABLES 2u          /* native unwinders that may have tables */
 #define SAMPLER_LANGUAGES 32u      /* unwinders; those of languages have programs by their number */
 
-/* The place of a table in the slabs (fusee_slabs), in words of 4 bytes. */
+/* A table. at: its place in the slabs (fusee_slabs), in words of 4 bytes; of a native unwinder's
+ * table by page the place of its pages' entries: fusee/unwinder_kernel.h. */
 struct slab_range {
 	__u32 at, words;
 	__u32 id; /* of this content, never used for another; 0: numbers have run out */
@@ -102,6 +103,8 @@ struct process_rate {
  * Its exec or exit removes a thread. */
 #define MAX_OWN_THREADS 64u
 
+#define REQUIRED_PAGES 32u
+
 /* Map sampler_settings: its only element, which user space writes in place. */
 struct sampler_settings {
 	__u64 cpu_period;     /* ns: of the CPUs' own events; 0: there are none */
@@ -125,7 +128,11 @@ struct sampler_settings {
 	__u32 share;
 	__u32 timed;        /* 1: the programs measure the time that they take */
 	__u32 more_periods; /* 1: sampler_cpu_periods has entries */
-	__u32 pad;
+	/* Written by the programs: pages of tables at which walks ended because they were not
+	 * loaded: the places of their entries. The newest is required_pages[(nrequired - 1) %
+	 * REQUIRED_PAGES]. Approximate too. */
+	__u32 nrequired;
+	__u32 required_pages[REQUIRED_PAGES];
 };
 
 /* Map sampler_cpu_periods: by the period in ns of the CPUs' events, but those of cpu_period: the
@@ -168,6 +175,7 @@ struct cpu_ticks {
 	X(TICK_UNKNOWN_CODE, "unknown code") /* no published mapping holds the address */      \
 	X(TICK_NO_REGISTERS, "no registers")                                                   \
 	X(TICK_STOPPED, "stopped") /* a step stopped for a reason, or needs the worker */      \
+	X(TICK_TABLE_ABSENT, "table page not loaded")                                          \
 	X(TICK_CHANGED, "changed") /* mappings were rewritten meanwhile, or are out of date */ \
 	X(TICK_NOT_SELECTED, "not selected")                                                   \
 	X(TICK_RING_FULL, "ring full") /* counted in addition to the result before */          \
@@ -183,6 +191,6 @@ _Static_assert(sizeof(struct chunk_mapping) == 128, "chunk_mapping");
 _Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 184, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
 _Static_assert(sizeof(struct process_rate) == 24, "process_rate");
-_Static_assert(sizeof(struct sampler_settings) == 80, "sampler_settings");
+_Static_assert(sizeof(struct sampler_settings) == 208, "sampler_settings");
 _Static_assert(sizeof(struct cpu_ticks) == 80, "cpu_ticks");
 #endif

@@ -138,6 +138,7 @@ enum step_end {
 	STEP_OTHER,        /* another language's program is to go on, that of `slot` */
 	STEP_NATIVE,       /* the native unwinders step this frame */
 	STEP_CLAIMED,      /* the language unwinder's step is to be called */
+	STEP_ABSENT,       /* a page of a table is not loaded */
 };
 
 FUSEE_FN void set_table(struct fusee_unwind *u, const struct slab_range *t)

@@ -176,6 +176,20 @@ FUSEE_FN int send_stack(struct sampler_context *c, struct scratch *s)
 	return sent(output(c, s, RECORD_STACK, size)) ? 1 : 0;
 }
 
+/* Notes at which page the walk ended. CPUs race; what is lost is noted by a later walk. */
+FUSEE_FN __u32 require_page(const struct fusee_unwind *u)
+{
+	struct sampler_settings *o = settings();
+	__u32 i;
+
+	if (!o)
+		return TICK_TABLE_ABSENT;
+	i = READ_ONCE(o->nrequired);
+	READ_ONCE(o->nrequired) = i + 1;
+	o->required_pages[i & (REQUIRED_PAGES - 1)] = u->absent;
+	return TICK_TABLE_ABSENT;
+}
+
 /* Goes on with a walk that has begun. If it comes to another language's code, this does not return.
  * Returns enum tick_result. */
 FUSEE_FN __u32 walk_on(struct sampler_context *c, struct scratch *s, const int languages)
@@ -193,6 +207,8 @@ FUSEE_FN __u32 walk_on(struct sampler_context *c, struct scratch *s, const int l
 	}
 	if (how == STEP_CHANGED || s->version != version_of(s->chunk, s->record.tick.head.process))
 		return TICK_CHANGED;
+	if (how == STEP_ABSENT)
+		return require_page(u);
 	if (how == STEP_FULL) {
 		s->record.tick.head.flags |= RECORD_TOO_DEEP;
 		outer_drop(s);

@@ -68,6 +68,8 @@ FUSEE_FN int claimed_step(struct fusee_unwind *u, struct scratch *s, const struc
 		return language_switch(u, s, m->unwinder - 1) ? STEP_UNKNOWN_CODE : STEP_OTHER;
 	if (m->registers && !s->has_cfa)
 		find_cfa(u, s, m);
+	if (u->absent)
+		return STEP_ABSENT;
 	language_prepare(u, s, m);
 	s->claimed.at = at;
 	return STEP_CLAIMED;
@@ -89,6 +91,8 @@ FUSEE_FN int native_step(struct fusee_unwind *u, struct scratch *s, const struct
 		set_table(u, &m->table[1]);
 		next = fusee_step_framepointer(0);
 	}
+	if (u->absent)
+		return STEP_ABSENT;
 	if (next == FUSEE_NEXT) {
 		s->has_cfa = 0;
 		s->next.guessed = u->flags & FUSEE_GUESSED;

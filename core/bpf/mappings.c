@@ -60,7 +60,7 @@ static void describe_anonymous(struct writer *w, const struct process_mapping *m
 
 		if (!slab)
 			continue;
-		if (slabs_place_made(w->b, id, slab, &to->table[i]))
+		if (slabs_place_made(w->b, id, w->b->unwinder[i], slab, &to->table[i]))
 			w->p->lacks_table = true;
 		else
 			to->made = id;

@@ -45,6 +45,7 @@ int sampler_object_choose(struct bpf_sampler *b, char **why)
 			return -ENOTSUP;
 		}
 		b->unwinder[number] = (int)i;
+		b->paged |= ops->flags & FUSEE_UNWINDER_PAGED ? 1u << i : 0;
 		last = number;
 	}
 	return 0;

@@ -52,6 +52,16 @@ void bpf_publish_withdraw(struct bpf_sampler *, struct published *);
 void bpf_publish_mark_files(const struct bpf_sampler *, bool *used, uint32_t n);
 /* No published mapping names the file, and its id may become another file's: frees its tables. */
 void bpf_publish_forget_file(struct bpf_sampler *, uint32_t file);
+/* A table that an unwinder of the set has made: of a file, or (0) of memory without a file. */
+struct touched_table {
+	uint32_t file, unwinder;
+	uint64_t made; /* as of made_code_table() */
+};
+
+/* A walk in user space has read these pages of the table: loads them, so that the kernel can walk
+ * such a stack. */
+void bpf_publish_touched(struct bpf_sampler *, const struct touched_table *, const uint32_t *pages,
+			 uint32_t n);
 /* For assertions: is the kernel's copy that of p? */
 bool bpf_publish_holds(const struct bpf_sampler *, const struct published *);
 

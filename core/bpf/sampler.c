@@ -16,12 +16,15 @@
 #include "../../bpf/records.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "bpf/internal/linker.h"
 #include "bpf/programs.h"
 #include "bpf/sampler_events.h"
 #include "bpf/internal/sampler_state.h"
 
-#define DEFAULT_TABLES (16u << 20)
+#define DEFAULT_TABLES (4u << 20)
+#define FRAME_BYTES (FUSEE_PAGE_WORDS * 4u)
+#define MAX_FRAMES (1u << FUSEE_FRAME_BITS)
 #define DEFAULT_CHUNKS 512u
 /* Of the time since the last wake this part may be used for the next: 5 %. What was not used is
  * saved up to WAKE_SAVED_NS, so that a moment in which many programs begin is no time of waiting.
@@ -108,11 +111,14 @@ static int map_shared(struct bpf_sampler *b)
 
 	b->chunks.len = ((size_t)b->chunks.n * sizeof(struct map_chunk) + page - 1) & ~(page - 1);
 	b->slabs.fd = map_fd(b, "fusee_slabs");
+	b->frames.fd = map_fd(b, "fusee_frames");
+	b->frames.states = map_memory(map_fd(b, "fusee_frame_states"),
+				      b->frames.n * sizeof(*b->frames.states));
 	b->chunks.at = map_memory(map_fd(b, "sampler_chunks"), b->chunks.len);
 	b->settings = map_memory(map_fd(b, "sampler_settings"), sizeof(*b->settings));
 	if (b->slabs.fd < 0)
 		return b->slabs.fd;
-	if (!b->chunks.at || !b->settings)
+	if (!b->chunks.at || !b->settings || !b->frames.states)
 		return -errno;
 	b->wakes = ring_buffer__new(map_fd(b, "sampler_wake"), on_wake, NULL, NULL);
 	if (!b->wakes)
@@ -156,6 +162,10 @@ static int load(struct bpf_sampler *b)
 	int r = size_map(b, "fusee_slabs", b->slabs.n), cpus = libbpf_num_possible_cpus();
 
 	if (!r)
+		r = size_map(b, "fusee_frames", b->frames.n);
+	if (!r)
+		r = size_map(b, "fusee_frame_states", b->frames.n);
+	if (!r)
 		r = exclude_languages(b);
 	if (!r)
 		r = size_map(b, "sampler_chunks", b->chunks.n);
@@ -189,7 +199,24 @@ static int init_parts(struct bpf_sampler *b)
 {
 	int r = slabs_init(b);
 
+	if (!r)
+		r = frames_init(b);
 	return r ? r : chunks_init(b);
+}
+
+/* Tables by page are in frames, all others in slabs. */
+static void size_tables(struct bpf_sampler *b, uint64_t bytes)
+{
+	const char *given = secure_getenv("FUSEE_TABLE_BYTES"); /* for tests */
+
+	if (given)
+		(void)text_size(given, &bytes);
+	if (bytes < FRAME_BYTES)
+		bytes = DEFAULT_TABLES;
+	b->slabs.n = b->paged || bytes < SLAB_BYTES ? 1 : (uint32_t)(bytes / SLAB_BYTES);
+	b->frames.n = b->paged ? (uint32_t)(bytes / FRAME_BYTES) : 1;
+	if (b->frames.n > MAX_FRAMES)
+		b->frames.n = MAX_FRAMES;
 }
 
 int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
@@ -205,11 +232,11 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 	libbpf_set_print(log_libbpf);
 	b->set = set;
 	b->foreign_pids = !programs_see_our_pids();
-	b->slabs.n = (uint32_t)((o->table_bytes ? o->table_bytes : DEFAULT_TABLES) / SLAB_BYTES);
 	b->chunks.n = (o->chunks ? o->chunks : DEFAULT_CHUNKS) + 1;
 	r = sampler_object_choose(b, why);
 	if (r)
 		goto out;
+	size_tables(b, o->table_bytes);
 	what = "its parts cannot be linked";
 	r = link_object(b, why);
 	if (r)
@@ -259,6 +286,9 @@ void bpf_sampler_close(struct bpf_sampler *b)
 		bpf_link__destroy(b->links[i]);
 	chunks_fini(b);
 	slabs_fini(b);
+	frames_fini(b);
+	if (b->frames.states)
+		munmap(b->frames.states, b->frames.n * sizeof(*b->frames.states));
 	if (b->chunks.at)
 		munmap(b->chunks.at, b->chunks.len);
 	if (b->settings)
@@ -288,6 +318,7 @@ void bpf_sampler_begin_round(struct bpf_sampler *b, uint64_t copy_bytes)
 {
 	__atomic_store_n(&b->settings->copy_limit, (uint32_t)(copy_bytes / 1024), __ATOMIC_RELAXED);
 	__atomic_add_fetch(&b->settings->round, 1, __ATOMIC_RELAXED);
+	slabs_load_required(b);
 	b->older_unknown_ticks = b->unknown_ticks;
 	b->unknown_ticks = __atomic_load_n(&b->settings->unknown_ticks, __ATOMIC_RELAXED);
 }
@@ -350,8 +381,10 @@ void bpf_sampler_stats(struct bpf_sampler *b, struct bpf_sampler_stats *s)
 
 	*s = (struct bpf_sampler_stats){0};
 	sum_ticks(b, s->ticks);
-	s->table_bytes = b->slabs.used_words * 4;
-	s->table_cap = (uint64_t)b->slabs.n * SLAB_BYTES;
+	s->table_bytes = b->slabs.used_words * 4 +
+			 (uint64_t)(b->frames.n - b->frames.nfree) * FRAME_BYTES;
+	s->table_cap = (uint64_t)b->slabs.n * SLAB_BYTES + (uint64_t)b->frames.n * FRAME_BYTES;
+	s->pages = b->frames.counts;
 	s->chunks = b->chunks.n - 1 - b->chunks.nfree;
 	s->chunks_cap = b->chunks.n - 1;
 	s->unfollowed = __atomic_load_n(&b->settings->unfollowed, __ATOMIC_RELAXED);

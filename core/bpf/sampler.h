@@ -19,7 +19,7 @@
 struct bpf_sampler;
 
 struct bpf_sampler_options {
-	/* Cap of all unwind tables in the kernel, allocated at once; 0: 16 MiB. */
+	/* Cap of all unwind tables in the kernel, allocated at once; 0: 4 MiB. */
 	uint64_t table_bytes;
 	/* Map chunks, of up to 64 executable mappings of a process each; 0: 512. */
 	uint32_t chunks;
@@ -54,10 +54,19 @@ void bpf_sampler_close(struct bpf_sampler *); /* after its events are closed; NU
 /* The texts of enum tick_result. */
 extern const char *const tick_result_texts[TICK_RESULT_COUNT];
 
+/* Pages of tables by page. */
+struct page_counts {
+	uint64_t loaded;   /* on demand */
+	uint64_t reloaded; /* of them, those that were evicted before: frames are too few */
+	uint64_t evicted;
+	uint64_t refused; /* not loaded, since too many were a moment ago */
+};
+
 struct bpf_sampler_stats {
 	uint64_t ticks[TICK_RESULT_COUNT]; /* since it was opened, by enum tick_result */
 	uint64_t table_bytes, table_cap;   /* unwind tables: in use, and the cap */
-	uint32_t chunks, chunks_cap;       /* map chunks: in use, and the cap */
+	struct page_counts pages;
+	uint32_t chunks, chunks_cap; /* map chunks: in use, and the cap */
 	uint32_t unfollowed; /* children of selected processes that bpf/rates.h had no room for */
 	uint32_t instructions, machine_code; /* verified instructions, bytes of machine code */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The slabs: memory that the programs read, which holds the unwind tables of files. */
+/* The slabs: memory that the programs read. They hold tables of language unwinders completely, and
+ * of native unwinders' tables the places of the pages that are loaded (pages.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,21 @@
 
 /* One unwinder's table of one file. */
 struct slab_table {
-	uint32_t at, words, id;
-	uint64_t used; /* slabs.clock of the last publication that named it */
+	uint32_t at, room; /* words in the slabs */
+	uint32_t words, id;
+	uint64_t used;             /* slabs.clock of the last publication that named it */
+	bool paged;                /* by page: in the slabs are entries */
+	struct paged_table pages;  /* .. of this */
+	struct inspection *source; /* .. whose words are in memory that this holds .. */
+	uint32_t *copy;            /* .. or that are these */
+};
+
+/* What a table is made of. */
+struct table_source {
+	const uint32_t *words;
+	uint64_t n;
+	bool paged;
+	struct inspection *of; /* paged: what holds the words; NULL: they are copied */
 };
 
 /* ---- room for tables ---- */
@@ -145,13 +159,23 @@ void bpf_publish_mark_files(const struct bpf_sampler *b, bool *used, uint32_t n)
 	}
 }
 
+static void table_free(struct slab_table *p)
+{
+	inspection_unref(p->source);
+	free(p->copy);
+	free(p);
+}
+
 static void drop_table(struct bpf_sampler *b, uint64_t key)
 {
 	struct slab_table *p = hashmap_del(&b->slabs.tables, key);
 
-	if (p)
-		free_words(b, p->at, p->words);
-	free(p);
+	if (!p)
+		return;
+	if (p->paged)
+		pages_remove(b, &p->pages);
+	free_words(b, p->at, p->room);
+	table_free(p);
 }
 
 void bpf_publish_forget_file(struct bpf_sampler *b, uint32_t file)
@@ -200,43 +224,57 @@ static int make_room(struct bpf_sampler *b, uint32_t words, uint32_t *at)
 	return r;
 }
 
-/* Maps the words only while they are written: all that is mapped of a BPF map counts as resident.
- */
-static int write_words(const struct bpf_sampler *b, uint32_t at, const uint32_t *words, uint64_t n)
+/* Keeps the words of a table by page, and begins to load it. */
+static int add_pages(struct bpf_sampler *b, struct slab_table *p, const struct table_source *from)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uint64_t to = (uint64_t)at * 4, from = to & ~(uint64_t)(page - 1);
-	size_t len = (size_t)(to - from + n * 4 + page - 1) & ~(page - 1);
-	char *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, b->slabs.fd, (off_t)from);
+	p->pages = (struct paged_table){.words = from->words, .n = from->n, .at = p->at};
+	if (!from->of) {
+		p->copy = malloc(from->n * sizeof(*p->copy));
+		if (!p->copy)
+			return -ENOMEM;
+		memcpy(p->copy, from->words, from->n * sizeof(*p->copy));
+		p->pages.words = p->copy;
+	} else {
+		inspection_ref(from->of);
+		p->source = from->of;
+	}
+	return pages_add(b, &p->pages);
+}
 
-	if (p == MAP_FAILED)
-		return -errno;
-	memcpy(p + (to - from), words, n * 4);
-	munmap(p, len);
-	return 0;
+static int write_table(struct bpf_sampler *b, struct slab_table *p, const struct table_source *from)
+{
+	p->paged = from->paged;
+	return p->paged ? add_pages(b, p, from)
+			: words_write(b->slabs.fd, p->at, from->words, from->n);
 }
 
 /* Makes the table of a key. NULL: no room; *r is -errno. */
-static struct slab_table *table_new(struct bpf_sampler *b, uint64_t key, const uint32_t *words,
-				    uint64_t n, int *r)
+static struct slab_table *table_new(struct bpf_sampler *b, uint64_t key,
+				    const struct table_source *from, int *r)
 {
-	struct slab_table *p = n > (uint64_t)b->slabs.n * SLAB_WORDS ? NULL : calloc(1, sizeof(*p));
+	uint64_t room = from->paged ? pages_of(from->n) : from->n;
+	bool fits = from->n <= UINT32_MAX && room <= (uint64_t)b->slabs.n * SLAB_WORDS;
+	struct slab_table *p = fits ? calloc(1, sizeof(*p)) : NULL;
 
-	*r = n > (uint64_t)b->slabs.n * SLAB_WORDS ? -ENOSPC : p ? 0 : -ENOMEM;
+	*r = !fits ? -ENOSPC : p ? 0 : -ENOMEM;
 	if (*r)
 		return NULL;
-	p->words = (uint32_t)n;
-	*r = make_room(b, p->words, &p->at);
+	p->words = (uint32_t)from->n;
+	p->room = (uint32_t)room;
+	*r = make_room(b, p->room, &p->at);
 	if (*r) {
 		free(p);
 		return NULL;
 	}
-	*r = write_words(b, p->at, words, n);
-	if (!*r)
+	*r = write_table(b, p, from);
+	if (!*r) {
 		*r = hashmap_put(&b->slabs.tables, key, p);
+		if (*r && p->paged)
+			pages_remove(b, &p->pages);
+	}
 	if (*r) {
-		free_words(b, p->at, p->words);
-		free(p);
+		free_words(b, p->at, p->room);
+		table_free(p);
 		return NULL;
 	}
 	p->id = b->slabs.ids < MAX_IDS ? ++b->slabs.ids : 0;
@@ -260,21 +298,30 @@ int slabs_place(struct bpf_sampler *b, const struct file *f, int unwinder, struc
 	if (!slab || !slab->n)
 		return 0;
 	if (!p)
-		p = table_new(b, key, slab->words, slab->n, &r);
+		p = table_new(b, key,
+			      &(struct table_source){.words = slab->words,
+						     .n = slab->n,
+						     .paged = b->paged >> unwinder & 1,
+						     .of = f->inspection},
+			      &r);
 	if (p)
 		use(b, p, ret);
 	return r;
 }
 
-int slabs_place_made(struct bpf_sampler *b, uint64_t id, const struct inspection_slab *slab,
-		     struct slab_range *ret)
+int slabs_place_made(struct bpf_sampler *b, uint64_t id, int unwinder,
+		     const struct inspection_slab *slab, struct slab_range *ret)
 {
 	struct slab_table *p = hashmap_get(&b->slabs.tables, made_key(id));
 	int r = 0;
 
 	*ret = (struct slab_range){0};
 	if (!p)
-		p = table_new(b, made_key(id), slab->words, slab->n, &r);
+		p = table_new(b, made_key(id),
+			      &(struct table_source){.words = slab->words,
+						     .n = slab->n,
+						     .paged = b->paged >> unwinder & 1},
+			      &r);
 	if (p)
 		use(b, p, ret);
 	return r;
@@ -294,12 +341,59 @@ int slabs_place_words(struct bpf_sampler *b, uint64_t process, uint32_t unwinder
 	}
 	/* They are written in place, since no walk that reads them is used: the mappings' version
 	 * is odd. */
-	r = p ? write_words(b, p->at, words, n) : 0;
+	r = p ? words_write(b->slabs.fd, p->at, words, n) : 0;
 	if (!p)
-		p = table_new(b, key, words, n, &r);
+		p = table_new(b, key, &(struct table_source){.words = words, .n = n}, &r);
 	if (!r)
 		use(b, p, ret);
 	return r;
+}
+
+/* ---- pages that walks need ---- */
+
+void bpf_publish_touched(struct bpf_sampler *b, const struct touched_table *t,
+			 const uint32_t *pages, uint32_t n)
+{
+	uint64_t key = t->file ? table_key(t->file, t->unwinder) : made_key(t->made);
+	struct slab_table *p = hashmap_get(&b->slabs.tables, key);
+
+	if (p && p->paged)
+		pages_load(b, &p->pages, pages, n);
+}
+
+/* Places of entries, at which walks in the kernel ended. */
+struct required {
+	struct bpf_sampler *b;
+	uint32_t n, at[REQUIRED_PAGES];
+};
+
+static void load_required(void *arg, uint64_t key, void *value)
+{
+	struct required *w = arg;
+	struct slab_table *p = value;
+
+	(void)key;
+	for (uint32_t i = 0; p->paged && i < w->n; i++) {
+		uint32_t page = w->at[i] - p->at; /* pages beyond the table are ignored */
+
+		pages_load(w->b, &p->pages, &page, 1);
+	}
+}
+
+void slabs_load_required(struct bpf_sampler *b)
+{
+	uint32_t now = __atomic_load_n(&b->settings->nrequired, __ATOMIC_ACQUIRE);
+	uint32_t first = now - b->frames.nrequired <= REQUIRED_PAGES ? b->frames.nrequired
+								     : now - REQUIRED_PAGES;
+	struct required w = {.b = b};
+
+	if (now == b->frames.nrequired)
+		return;
+	for (uint32_t i = first; i != now; i++)
+		w.at[w.n++] = __atomic_load_n(&b->settings->required_pages[i % REQUIRED_PAGES],
+					      __ATOMIC_RELAXED);
+	b->frames.nrequired = now;
+	hashmap_each(&b->slabs.tables, load_required, &w);
 }
 
 /* ---- open and close ---- */
@@ -310,8 +404,21 @@ int slabs_init(struct bpf_sampler *b)
 	return add_hole(b, 0, (struct slab_hole){1, b->slabs.n * SLAB_WORDS - 1});
 }
 
+static void free_table(void *arg, uint64_t key, void *value)
+{
+	struct slab_table *p = value;
+
+	(void)arg;
+	(void)key;
+	if (p->paged)
+		free(p->pages.entries);
+	inspection_unref(p->source);
+	free(p->copy);
+}
+
 void slabs_fini(struct bpf_sampler *b)
 {
+	hashmap_each(&b->slabs.tables, free_table, NULL);
 	hashmap_fini_free(&b->slabs.tables);
 	free(b->slabs.holes);
 }

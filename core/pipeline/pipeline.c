@@ -76,6 +76,16 @@ static int open_parts(struct pipeline *p, const struct plugin_set *unwinders)
 	return r;
 }
 
+/* The kernel can then walk such a stack itself. */
+static void on_touched(void *arg, uint32_t unwinder, uint32_t file, uint64_t made,
+		       const uint32_t *pages, uint32_t n)
+{
+	const struct pipeline *p = arg;
+	const struct touched_table t = {.file = file, .unwinder = unwinder, .made = made};
+
+	bpf_publish_touched(p->o.bpf, &t, pages, n);
+}
+
 int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct worker *worker,
 		 const struct plugin_set *unwinders)
 {
@@ -97,8 +107,12 @@ int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct
 		pipeline_free(p);
 		return r;
 	}
-	p->walker = (struct walker){
-		.unwinders = unwinders, .worker = worker, .claims = p->claims, .made = p->made};
+	p->walker = (struct walker){.unwinders = unwinders,
+				    .worker = worker,
+				    .claims = p->claims,
+				    .made = p->made,
+				    .touched = o->bpf ? on_touched : NULL,
+				    .arg = p};
 	p->views = (struct kernel_views){.bpf = o->bpf,
 					 .processes = p->processes,
 					 .claims = p->claims,

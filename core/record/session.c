@@ -22,7 +22,7 @@
 #include "record/internal/entry.h"
 #include "process/procfs.h"
 
-#define TABLE_BYTES (32u << 20) /* in the kernel: clang's libraries alone have 12 MB of tables */
+#define TABLE_BYTES (8u << 20) /* in the kernel */
 /* How often rings are drained and tick() is called. The kernel wakes the loop earlier when a ring
  * fills. */
 #define TICK_NS 50000000

@@ -198,6 +198,10 @@ static void stats_bpf(struct session *s, const struct session_account *a, struct
 	json_uint(j, "delivered", a->stats.walked);
 	json_uint(j, "table_bytes", stats.table_bytes);
 	json_uint(j, "table_cap", stats.table_cap);
+	json_uint(j, "pages_loaded", stats.pages.loaded);
+	json_uint(j, "pages_reloaded", stats.pages.reloaded);
+	json_uint(j, "pages_evicted", stats.pages.evicted);
+	json_uint(j, "pages_refused", stats.pages.refused);
 	json_uint(j, "processes", stats.chunks);
 	json_uint(j, "unfollowed", stats.unfollowed);
 	json_uint(j, "verified", stats.instructions);

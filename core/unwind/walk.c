@@ -348,15 +348,13 @@ static bool worker_steps_first(const struct walker *w, const struct process_mapp
 
 /* ---- steps ---- */
 
-/* Its table of this code; NULL: none. */
+/* Its table of this code; NULL: none. *id: of memory without a file, the table's number. */
 static const struct inspection_slab *table_of(const struct walker *w, const struct process *p,
 					      uint32_t i, const struct fusee_unwinder_ops *ops,
-					      const struct process_mapping *m)
+					      const struct process_mapping *m, uint64_t *id)
 {
-	uint64_t id;
-
 	if (!m->file && ops->flags & FUSEE_UNWINDER_NATIVE)
-		return made_code_table(w->made, p->id, m, i, &id);
+		return made_code_table(w->made, p->id, m, i, id);
 	return unwinder_table(p, i, ops, m);
 }
 
@@ -365,15 +363,19 @@ static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct 
 		   const char **reason)
 {
 	const struct fusee_unwinder_ops *ops = w->unwinders->instances[i]->descriptor->ops;
+	uint64_t made = 0;
 	const struct inspection_slab *slab = table_of(w, ((struct walk_context *)n->arg)->process,
-						      i, ops, m);
+						      i, ops, m, &made);
 	struct fusee_unwind *u = &n->u;
 	int r, helped;
 
 	u->error = 0;
 	u->slab_words = slab ? slab->n : 0;
 	n->slab = u->slab_words ? slab->words : NULL;
+	n->ntouched = 0;
 	r = ops->native_step(u);
+	if (w->touched && n->ntouched)
+		w->touched(w->arg, i, m->file ? m->file->id : 0, made, n->touched, n->ntouched);
 	if (r != FUSEE_STOP || !u->error)
 		return r;
 	helped = u->flags & FUSEE_INEXPRESSIBLE ? step_by_worker(w, n, m) : STEP_FAILS;

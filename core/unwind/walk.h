@@ -43,9 +43,14 @@ struct walker {
 	struct claims *claims;              /* NULL: memory without a file is not claimed */
 	const struct made_code *made;       /* NULL: it has no tables */
 	struct walk_languages *languages;   /* of stopped threads; NULL: machine frames only */
-	uint64_t walks;                     /* so far */
-	uint64_t helped;                    /* steps that the worker took */
-	uint64_t answers;                   /* the same, those that failed included */
+	/* Called after a step with the pages that it has read of a table; NULL: not. file 0: the
+	 * table of memory without a file, by its number. */
+	void (*touched)(void *arg, uint32_t unwinder, uint32_t file, uint64_t made,
+			const uint32_t *pages, uint32_t n);
+	void *arg;
+	uint64_t walks;   /* so far */
+	uint64_t helped;  /* steps that the worker took */
+	uint64_t answers; /* the same, those that failed included */
 	/* Of the current walk: */
 	struct walk_steps **steps; /* what the worker did for it; NULL there: nothing yet */
 	uint32_t step;             /* steps of them that it has used */

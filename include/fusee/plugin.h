@@ -218,6 +218,9 @@ enum fusee_unwinder_flags {
 	/* A native unwinder: steps machine frames of any mapping, in turn by `order`. Without the
 	 * flag it is a language unwinder, which steps only the code that it has claimed. */
 	FUSEE_UNWINDER_NATIVE = 1,
+	/* Its step reads tables with fusee_table32() and fusee_table_words() only, so the kernel
+	 * need not hold all of a table. For native unwinders. */
+	FUSEE_UNWINDER_PAGED = 2,
 };
 
 enum fusee_runtime_flags {

@@ -163,6 +163,9 @@ struct fusee_unwind {
 	/* Set by a language's step that returns FUSEE_NEXT: bit n: regs[n] is the caller's value.
 	 * See fusee_set_caller_register(). */
 	__u64 caller_regs;
+	/* Set by fusee_table*() in the kernel, cleared by the core: a page of a table that the step
+	 * read is not loaded, so what it answers is ignored. */
+	__u64 absent;
 };
 
 #define FUSEE_EMIT_BYTES 2048u /* of one emission at most */
@@ -172,6 +175,23 @@ struct fusee_unwind {
 #else
 #define FUSEE_FN static inline
 #endif
+
+/*
+ * Tables by page. A page of a table has FUSEE_PAGE_WORDS words. In the kernel it is read from a
+ * frame, into which the core fills it. In place of the table's words, the slabs have an entry for
+ * each of its pages: the number of a frame and that of a filling of it, or 0. Each filling of a
+ * frame has its own number, which the state of the frame has while these words are in it.
+ * core/bpf/pages.c changes it before it changes a word, and writes the entry last. So a reader that
+ * finds the entry's number in the state after it has read words has read words of this page.
+ */
+#define FUSEE_PAGE_SHIFT 10
+#define FUSEE_PAGE_WORDS (1u << FUSEE_PAGE_SHIFT)
+#define FUSEE_FRAME_BITS 13 /* of an entry: the frame; the upper bits: the filling, from 1 */
+
+struct fusee_frame_state {
+	__u32 filling;
+	__u32 used; /* 1: it was read since the core set 0 */
+};
 
 /* ---- the target's memory ---- */
 
@@ -183,7 +203,8 @@ FUSEE_FN int fusee_read_str(struct fusee_unwind *u, char *dst, __u32 cap, __u64 
 
 /* ---- the table that inspect() has made of u->file ---- */
 
-/* Copies word i. 0, or -1: the table is shorter. */
+/* For language unwinders, and for native unwinders without FUSEE_UNWINDER_PAGED. Copies word i. 0,
+ * or -1: the table is shorter. */
 FUSEE_FN int fusee_slab32(struct fusee_unwind *u, __u64 i, __u32 *word);
 
 struct fusee_words; /* consecutive words of a table */
@@ -199,6 +220,24 @@ FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k);
 /* Copies the first n of them; n is a constant, the same that fusee_slab_words() was given. 0 or -1.
  * `to` is aligned to 8 bytes. In the kernel this takes less time than a word at a time. */
 FUSEE_FN int fusee_copy_words(const struct fusee_words *words, __u32 n, void *to);
+
+/*
+ * The same for native unwinders with FUSEE_UNWINDER_PAGED. Their tables can be large, so the kernel
+ * loads them by page, on demand. A read of a page that is not loaded fails; then the walk ends
+ * after this step, whatever the step answers, and user space loads the page and walks the stack. A
+ * step must not keep what it concludes from a read that failed.
+ */
+FUSEE_FN int fusee_table32(struct fusee_unwind *u, __u64 i, __u32 *word);
+
+struct fusee_table_words; /* consecutive words of a table */
+/* As fusee_slab_words(). The words may be replaced while they are read, so what was read of them
+ * counts only if fusee_table_holds() is 0 afterwards. */
+FUSEE_FN int fusee_table_words(struct fusee_unwind *u, __u64 i, __u32 n,
+			       struct fusee_table_words *words);
+/* As fusee_word(). */
+FUSEE_FN __u32 fusee_table_word(const struct fusee_table_words *words, __u32 k);
+/* 0: the words that were read are the table's; -1: the page was replaced meanwhile. */
+FUSEE_FN int fusee_table_holds(struct fusee_unwind *u, const struct fusee_table_words *words);
 
 /* Copies word i of those that host->process_slab() has set for this process. 0, or -1: there are
  * fewer. For language unwinders. */

@@ -47,6 +47,28 @@ struct {
 	__uint(value_size, sizeof(struct fusee_slab_element));
 } fusee_slabs SEC(".maps") __attribute__((weak));
 
+/* The frames of tables by page, and their states. The core sets their sizes and writes them through
+ * mmap. */
+struct fusee_frame {
+	__u32 word[FUSEE_PAGE_WORDS];
+};
+
+struct {
+	__uint(type, 2 /* ARRAY */);
+	__uint(max_entries, 1);
+	__uint(map_flags, 1024 /* MMAPABLE */);
+	__uint(key_size, 4);
+	__uint(value_size, sizeof(struct fusee_frame));
+} fusee_frames SEC(".maps") __attribute__((weak));
+
+struct {
+	__uint(type, 2 /* ARRAY */);
+	__uint(max_entries, 1);
+	__uint(map_flags, 1024 /* MMAPABLE */);
+	__uint(key_size, 4);
+	__uint(value_size, sizeof(struct fusee_frame_state));
+} fusee_frame_states SEC(".maps") __attribute__((weak));
+
 /* The walk on this CPU: struct fusee_unwind, with room. */
 struct {
 	__uint(type, 6 /* PERCPU_ARRAY */);
@@ -222,6 +244,72 @@ FUSEE_FN int fusee_copy_words(const struct fusee_words *words, __u32 n, void *to
 	if (n & 1)
 		((__u32 *)to)[n - 1] = from[n - 1];
 	return 0;
+}
+
+struct fusee_table_words {
+	const __u32 *page;
+	volatile struct fusee_frame_state *state;
+	__u32 at, filling;
+	__u64 entry_at;
+};
+
+FUSEE_FN int fusee_table_absent(struct fusee_unwind *u, const struct fusee_table_words *words)
+{
+	u->absent = words->entry_at;
+	return -1;
+}
+
+/* Finds the page of word i; its frame is marked as used. */
+FUSEE_FN int fusee_table_page(struct fusee_unwind *u, __u64 i, struct fusee_table_words *words)
+{
+	__u32 entry, frame;
+
+	words->at = i & (FUSEE_PAGE_WORDS - 1);
+	words->entry_at = u->slab + (i >> FUSEE_PAGE_SHIFT);
+	if (fusee_slab_word(words->entry_at, &entry))
+		return -1;
+	frame = entry & ((1u << FUSEE_FRAME_BITS) - 1);
+	words->filling = entry >> FUSEE_FRAME_BITS;
+	words->page = fusee_bpf_map_lookup_elem(&fusee_frames, &frame);
+	words->state = fusee_bpf_map_lookup_elem(&fusee_frame_states, &frame);
+	if (!words->page || !words->state)
+		return -1;
+	if (!entry)
+		return fusee_table_absent(u, words);
+	if (!words->state->used)
+		words->state->used = 1;
+	return 0;
+}
+
+FUSEE_FN int fusee_table_holds(struct fusee_unwind *u, const struct fusee_table_words *words)
+{
+	/* Loads of an x86-64 CPU are in order; this keeps the compiler's in order too. */
+	__asm__ volatile("" ::: "memory");
+	return words->state->filling == words->filling ? 0 : fusee_table_absent(u, words);
+}
+
+FUSEE_FN int fusee_table32(struct fusee_unwind *u, __u64 i, __u32 *word)
+{
+	struct fusee_table_words words;
+
+	if (i >= u->slab_words || fusee_table_page(u, i, &words))
+		return -1;
+	*word = words.page[words.at];
+	return fusee_table_holds(u, &words);
+}
+
+FUSEE_FN int fusee_table_words(struct fusee_unwind *u, __u64 i, __u32 n,
+			       struct fusee_table_words *words)
+{
+	if (i >= u->slab_words || n > u->slab_words - i ||
+	    n > FUSEE_PAGE_WORDS - (i & (FUSEE_PAGE_WORDS - 1)))
+		return -1;
+	return fusee_table_page(u, i, words);
+}
+
+FUSEE_FN __u32 fusee_table_word(const struct fusee_table_words *words, __u32 k)
+{
+	return words->page[(words->at + k) & (FUSEE_PAGE_WORDS - 1)];
 }
 
 FUSEE_FN int fusee_read_str(struct fusee_unwind *u, char *dst, __u32 cap, __u64 addr)

@@ -6,6 +6,8 @@
 #ifndef FUSEE_UNWINDER_NATIVE_H
 #define FUSEE_UNWINDER_NATIVE_H
 
+#define FUSEE_TOUCHED 32
+
 /*
  * A native walk. The caller of the step makes it and passes &native->u, so `u` stays the first
  * member. Reads of [stack_lo, stack_hi) are served from the copy, all others by `read`.
@@ -28,6 +30,9 @@ struct fusee_native {
 	__u64 (*recall)(struct fusee_native *, __u64 key);
 	void (*remember)(struct fusee_native *, __u64 key, __u64 value);
 	__u64 buffer[2 * FUSEE_EMIT_BYTES / 8]; /* fusee_buffer() */
+	/* Pages of the table that were read since ntouched was 0. Some are missing if it has
+	 * FUSEE_TOUCHED; some may be there twice. */
+	__u32 ntouched, touched[FUSEE_TOUCHED];
 };
 
 /* 1: some of the bytes are in a missing page of the copy. */
@@ -94,6 +99,52 @@ FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k)
 FUSEE_FN int fusee_copy_words(const struct fusee_words *words, __u32 n, void *to)
 {
 	__builtin_memcpy(to, words->word, n * sizeof(*words->word));
+	return 0;
+}
+
+struct fusee_table_words {
+	const __u32 *word;
+};
+
+FUSEE_FN void fusee_touch(struct fusee_native *n, __u64 i)
+{
+	__u32 page = (__u32)(i >> FUSEE_PAGE_SHIFT);
+
+	if (n->ntouched < FUSEE_TOUCHED && !(n->ntouched && n->touched[n->ntouched - 1] == page))
+		n->touched[n->ntouched++] = page;
+}
+
+FUSEE_FN int fusee_table32(struct fusee_unwind *u, __u64 i, __u32 *word)
+{
+	if (fusee_slab32(u, i, word))
+		return -1;
+	fusee_touch((struct fusee_native *)u, i);
+	return 0;
+}
+
+FUSEE_FN int fusee_table_words(struct fusee_unwind *u, __u64 i, __u32 n,
+			       struct fusee_table_words *words)
+{
+	struct fusee_native *native = (struct fusee_native *)u;
+
+	if (i >= u->slab_words || n > u->slab_words - i)
+		return -1;
+	fusee_touch(native, i);
+	if (n)
+		fusee_touch(native, i + n - 1);
+	words->word = native->slab + i;
+	return 0;
+}
+
+FUSEE_FN __u32 fusee_table_word(const struct fusee_table_words *words, __u32 k)
+{
+	return words->word[k];
+}
+
+FUSEE_FN int fusee_table_holds(struct fusee_unwind *u, const struct fusee_table_words *words)
+{
+	(void)u;
+	(void)words;
 	return 0;
 }
 

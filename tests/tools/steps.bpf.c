@@ -43,7 +43,7 @@ __attribute__((noinline)) int steps_one(__u32 i)
 		by = 2;
 		r = fusee_step_framepointer(0);
 	}
-	return steps_note(u, out, i, by, r);
+	return steps_note(u, out, i, by, u->absent ? STEPS_ABSENT : r);
 }
 
 /* By BPF_PROG_TEST_RUN: walks the stack that the input names, in the caller's own memory. */
@@ -59,6 +59,7 @@ SEC("raw_tp") int steps_raw(void *ctx)
 	fusee_window_reset();
 	u->machine = 62;
 	u->error = 0;
+	u->absent = 0;
 	u->flags = in->flags;
 	u->pc = in->pc;
 	u->sp = in->sp;

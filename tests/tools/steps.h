@@ -7,7 +7,9 @@
 
 #define STEPS_MAPPINGS 32
 #define STEPS_DEPTH 1024
-#define STEPS_UNMAPPED 100 /* a result beside enum fusee_next: pc is in no mapping */
+/* Results beside enum fusee_next: pc is in no mapping; a page of the table was absent. */
+#define STEPS_UNMAPPED 100
+#define STEPS_ABSENT 101
 
 struct steps_mapping {
 	__u64 lo, hi, bias;

@@ -173,14 +173,15 @@ static void need_bpf(void)
 }
 
 /* Loads it: `walk`, or the timed programs. */
-static void load(struct bpf_object *object, uint32_t slabs, bool timed)
+static void load(struct bpf_object *object, uint32_t frames, bool timed)
 {
 	struct bpf_program *program;
 	int err;
 
 	bpf_object__for_each_program(program, object) bpf_program__set_autoload(
 		program, !strncmp(bpf_program__name(program), "time_", 5) == timed);
-	bpf_map__set_max_entries(map_of(object, "fusee_slabs"), slabs);
+	bpf_map__set_max_entries(map_of(object, "fusee_frames"), frames);
+	bpf_map__set_max_entries(map_of(object, "fusee_frame_states"), frames);
 	err = bpf_object__load(object);
 	if (err) {
 		size_t n = strlen(messages);
@@ -214,7 +215,7 @@ struct target {
 	struct walk_mappings maps;
 	struct host_file files[MAX_FILES]; /* of each mapping */
 	unsigned char *code[MAX_FILES];    /* its bytes: they do not change */
-	uint32_t *words;                   /* all tables, as in fusee_slabs */
+	uint32_t *words;                   /* all tables, as in fusee_frames */
 	uint64_t nwords;
 	bool tableless, wrong, follow, running;
 	Dwarf_CFI *cfi[MAX_FILES]; /* by libdw; NULL: none */
@@ -251,6 +252,7 @@ static bool bias_of(struct host_file *file, const struct procfs_mapping *m, __u6
 static void add_table(struct target *t, struct walk_mapping *m, const struct procfs_mapping *from)
 {
 	struct host_file *file = &t->files[t->maps.n];
+	uint64_t room;
 
 	file->fd = safe_open_mapping(t->pid, from);
 	if (file->fd < 0 || elf_open(&file->elf, file->fd))
@@ -262,14 +264,15 @@ static void add_table(struct target *t, struct walk_mapping *m, const struct pro
 	if (!bias_of(file, from, &m->bias) || t->tableless ||
 	    host_inspect(dwarf_of(&t->set), file) != 1)
 		return;
-	t->words = realloc(t->words, (t->nwords + file->n) * 4);
+	room = (file->n + FUSEE_PAGE_WORDS - 1) & ~(uint64_t)(FUSEE_PAGE_WORDS - 1);
+	t->words = realloc(t->words, (t->nwords + room) * 4);
 	if (!t->words)
 		die("no memory");
 	memcpy(t->words + t->nwords, file->words, file->n * 4);
-	m->slab = t->nwords;
+	m->slab = 1 + t->nwords / FUSEE_PAGE_WORDS;
 	m->slab_words = file->n;
 	m->slab_id = t->maps.n + 1;
-	t->nwords += file->n;
+	t->nwords += room;
 }
 
 /* The process may have ended when its last samples are walked. */
@@ -299,12 +302,18 @@ static int add_mapping(void *arg, const struct procfs_mapping *from)
 	return 0;
 }
 
+/* Where its table begins in all words. */
+static uint64_t words_at(const struct walk_mapping *m)
+{
+	return m->slab_words ? (m->slab - 1) * FUSEE_PAGE_WORDS : 0;
+}
+
 /* Rules of every row off by one word: what the wrong twin puts into the kernel. */
-static void spoil(struct target *t, uint32_t *slabs)
+static void spoil(struct target *t, uint32_t *frames)
 {
 	for (uint32_t i = 0; i < t->maps.n; i++) {
 		const struct walk_mapping *m = &t->maps.mapping[i];
-		uint32_t *w = slabs + m->slab;
+		uint32_t *w = frames + words_at(m);
 
 		for (uint32_t row = 0; m->slab_words && row < w[6]; row++)
 			if (!(w[w[5] + row] & 0x80000000u))
@@ -313,38 +322,52 @@ static void spoil(struct target *t, uint32_t *slabs)
 }
 
 /* Registers said to be saved one word off. */
-static void spoil_saves(struct target *t, uint32_t *slabs)
+static void spoil_saves(struct target *t, uint32_t *frames)
 {
 	for (uint32_t i = 0; i < t->maps.n; i++) {
 		const struct walk_mapping *m = &t->maps.mapping[i];
-		uint32_t *w = slabs + m->slab +
-			      (m->slab_words ? slabs[m->slab + DWARF_SAVES_AT] : 0);
+		uint32_t *w = frames + words_at(m);
+
+		w += m->slab_words ? w[DWARF_SAVES_AT] : 0;
 
 		for (uint32_t k = 0; m->slab_words && k < w[DWARF_SPECIALS]; k++)
 			w[w[DWARF_SPECIALS_AT] + DWARF_PATTERN_WORDS * k] += 2;
 	}
 }
 
-static uint32_t slabs_of(const struct target *t)
+static uint32_t frames_of(const struct target *t)
 {
-	return 1 + (uint32_t)(t->nwords * 4 / SLAB_BYTES);
+	return 1 + (uint32_t)(t->nwords / FUSEE_PAGE_WORDS);
+}
+
+static void *map_memory(struct bpf_object *object, const char *name, size_t len)
+{
+	void *p = mmap(NULL, (len + 4095) & ~(size_t)4095, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       bpf_map__fd(map_of(object, name)), 0);
+
+	if (p == MAP_FAILED)
+		die("%s cannot be mapped: %s", name, strerror(errno));
+	return p;
 }
 
 static void fill(struct bpf_object *object, struct target *t)
 {
-	size_t len = (size_t)slabs_of(t) * SLAB_BYTES;
-	int fd = bpf_map__fd(map_of(object, "fusee_slabs"));
-	uint32_t *slabs = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), zero = 0;
+	uint32_t n = frames_of(t), zero = 0;
+	uint32_t *slabs = map_memory(object, "fusee_slabs", SLAB_BYTES);
+	uint32_t *frames = map_memory(object, "fusee_frames", n * FUSEE_PAGE_WORDS * 4ul);
+	struct fusee_frame_state *states = map_memory(object, "fusee_frame_states",
+						      n * sizeof(*states));
 
-	if (slabs == MAP_FAILED)
-		die("the tables' map cannot be mapped: %s", strerror(errno));
+	for (uint32_t i = 0; i < n; i++) {
+		states[i].filling = 1;
+		slabs[1 + i] = 1u << FUSEE_FRAME_BITS | i;
+	}
 	if (t->nwords)
-		memcpy(slabs, t->words, t->nwords * 4);
+		memcpy(frames, t->words, t->nwords * 4);
 	if (t->wrong && t->follow)
-		spoil_saves(t, slabs);
+		spoil_saves(t, frames);
 	else if (t->wrong)
-		spoil(t, slabs);
-	munmap(slabs, len);
+		spoil(t, frames);
 	if (bpf_map_update_elem(bpf_map__fd(map_of(object, "walk_maps")), &zero, &t->maps, 0))
 		die("the mappings cannot be handed over: %s", strerror(errno));
 }
@@ -414,7 +437,7 @@ static bool locate(struct fusee_native *n, const struct target *t)
 	u->bias = m->bias;
 	u->offset = u->pc - m->bias;
 	u->slab_words = m->slab_words;
-	n->slab = t->words + m->slab;
+	n->slab = t->words + words_at(m);
 	return true;
 }
 
@@ -720,7 +743,7 @@ static int walk(struct target *t, char **argv)
 		gate = start(argv, &t->pid);
 	if (procfs_each_mapping(t->pid, add_mapping, t) || !(t->nwords || t->tableless))
 		die("no tables of '%s'", argv[0]);
-	load(object, slabs_of(t), false);
+	load(object, frames_of(t), false);
 	program = program_of(object, "walk");
 	fill(object, t);
 	sample(object, t, program, gate, &c);
@@ -840,7 +863,7 @@ static int time_walks(struct target *target, char **argv, bool gated)
 	target->pid = t.pid[0];
 	if (procfs_each_mapping(target->pid, add_mapping, target) || !target->nwords)
 		die("no tables of it");
-	load(t.object, slabs_of(target), true);
+	load(t.object, frames_of(target), true);
 	fill(t.object, target);
 	t.times = map_times(t.object);
 	for (int i = 0; i < 2; i++) {

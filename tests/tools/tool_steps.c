@@ -27,8 +27,8 @@ FUSEE_EMBED(steps_bpf, "steps.bpf.o");
 FUSEE_EMBED(dwarf_object, "dwarf.bpf.o");
 FUSEE_EMBED(framepointer_object, "framepointer.bpf.o");
 
-#define SLAB_ELEMENTS 8
-#define SLAB_WORDS ((__u64)SLAB_ELEMENTS * 262144)
+#define FRAMES 2048 /* frame i has page i of all tables, whose entry is word 1 + i of the slabs */
+#define TABLE_WORDS ((__u64)FRAMES * FUSEE_PAGE_WORDS)
 #define REC __attribute__((noinline, section("steps_rec")))
 
 extern const struct fusee_plugin fusee_plugin;
@@ -40,8 +40,8 @@ static struct bpf_object *object;
 static int raw_fd;
 static struct steps_input *in;
 static struct steps_output *by_kernel, *by_us;
-static __u32 *slabs;
-static __u64 slab_used;
+static __u32 *entries, *words; /* of all tables */
+static __u64 pages_used;
 static int number, failed;
 static __u64 wrong; /* --wrong: native reads are this far off, which must be noticed */
 
@@ -125,22 +125,35 @@ static size_t pages(size_t len)
 	return (len + 4095) & ~(size_t)4095;
 }
 
+static __u32 entry_of(__u32 page)
+{
+	return 1u << FUSEE_FRAME_BITS | page;
+}
+
 static int load(int fd)
 {
+	struct fusee_frame_state *states;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	object = bpf_object__open_file(path, NULL);
 	if (!object)
 		return -errno;
-	bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "fusee_slabs"),
-				 SLAB_ELEMENTS);
+	bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "fusee_frames"), FRAMES);
+	bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "fusee_frame_states"),
+				 FRAMES);
 	if (bpf_object__load(object))
 		return -errno;
 	raw_fd = bpf_program__fd(bpf_object__find_program_by_name(object, "steps_raw"));
 	in = map_memory("steps_in", pages(sizeof(*in)));
 	by_kernel = map_memory("steps_out", pages(sizeof(*by_kernel)));
-	slabs = map_memory("fusee_slabs", SLAB_WORDS * 4);
+	entries = (__u32 *)map_memory("fusee_slabs", 1 << 20) + 1;
+	words = map_memory("fusee_frames", TABLE_WORDS * 4);
+	states = map_memory("fusee_frame_states", pages(FRAMES * sizeof(*states)));
+	for (__u32 i = 0; i < FRAMES; i++) {
+		states[i].filling = 1;
+		entries[i] = entry_of(i);
+	}
 	by_us = calloc(1, sizeof(*by_us));
 	return by_us ? 0 : -ENOMEM;
 }
@@ -171,7 +184,7 @@ static void walk_natively(void)
 		__u32 by = 0;
 
 		if (!steps_locate(&n.u, in)) {
-			n.slab = slabs + n.u.slab;
+			n.slab = words + (n.u.slab - 1) * FUSEE_PAGE_WORDS;
 			by = 1;
 			r = fusee_step_dwarf(&n.u);
 			if (r == FUSEE_PASS) {
@@ -221,6 +234,11 @@ static const char *difference(void)
 
 /* ---- this program's own stacks ---- */
 
+static __u64 pages_of(__u64 n)
+{
+	return (n + FUSEE_PAGE_WORDS - 1) / FUSEE_PAGE_WORDS;
+}
+
 static bool add_table(const char *path, const struct steps_mapping *m)
 {
 	struct host_file file = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
@@ -228,15 +246,15 @@ static bool add_table(const char *path, const struct steps_mapping *m)
 	bool good;
 
 	good = file.fd >= 0 && !elf_open(&file.elf, file.fd) &&
-	       host_inspect(&fusee_plugin, &file) == 1 && file.n <= SLAB_WORDS - slab_used &&
+	       host_inspect(&fusee_plugin, &file) == 1 && pages_of(file.n) <= FRAMES - pages_used &&
 	       in->nmappings < STEPS_MAPPINGS;
 	if (good) {
 		*to = *m;
-		to->slab = slab_used;
+		to->slab = 1 + pages_used;
 		to->slab_words = file.n;
 		to->slab_id = in->nmappings + 1;
-		memcpy(slabs + slab_used, file.words, file.n * 4);
-		slab_used += file.n;
+		memcpy(words + pages_used * FUSEE_PAGE_WORDS, file.words, file.n * 4);
+		pages_used += pages_of(file.n);
 		in->nmappings++;
 	}
 	if (file.elf)
@@ -389,6 +407,7 @@ static void own_stacks(void)
 /* ---- noise ---- */
 
 #define NOISE_TABLE 2048u
+#define NOISE_PAGE (FRAMES - 2u)
 #define NOISE_STACK (4u * 4096)
 
 static __u64 state = 88172645463325252ull;
@@ -454,6 +473,31 @@ static void noise_table(__u32 *t, __u32 blocks, __u32 specials)
 		t[noise() % 10] = (__u32)noise();
 }
 
+/* The pages of noise are absent, both or one of them; or no longer. */
+static void set_absent(bool absent)
+{
+	__u32 which = absent ? 1 + (__u32)(noise() % 3) : 0;
+
+	for (__u32 k = 0; k < 2; k++)
+		entries[NOISE_PAGE + k] = which >> k & 1 ? 0 : entry_of(NOISE_PAGE + k);
+}
+
+/* A walk with absent pages ends at one of them, or takes all steps of the complete table. */
+static const char *absent_difference(__u64 *ended)
+{
+	set_absent(true);
+	if (walk_in_kernel())
+		return strerror(errno);
+	if (by_kernel->result == STEPS_ABSENT && by_kernel->n <= by_us->n) {
+		++*ended;
+		by_us->n = by_kernel->n;
+		by_us->result = by_kernel->result;
+		by_us->error = by_kernel->error;
+		by_us->by = by_kernel->by;
+	}
+	return difference();
+}
+
 /* Words that lead somewhere in the stack, to its holes and its neighbours, or anywhere. */
 static __u64 noise_word(const char *stack)
 {
@@ -491,17 +535,16 @@ static void noise_walks(int walks)
 	char *stack = mmap(NULL, NOISE_STACK, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	unsigned long steps[3] = {0}, reasons[3][8] = {{0}}, frames = 0, bad = 0;
-	__u64 at = SLAB_WORDS - 262144 - NOISE_TABLE / 2; /* across two elements */
 	const char *different = NULL;
-	__u64 words;
+	__u64 len, absent = 0;
 
 	munmap(stack + 8192, 4096);
 	for (int i = 0; i < walks && bad < 5; i++) {
 		if (i % 16 == 0) {
-			noise_table(slabs + at, 64, 32);
+			noise_table(words + NOISE_PAGE * FUSEE_PAGE_WORDS, 64, 32);
 			noise_stack(stack);
 		}
-		words = noise() % 8 ? NOISE_TABLE : noise() % NOISE_TABLE;
+		len = noise() % 8 ? NOISE_TABLE : noise() % NOISE_TABLE;
 		*in = (struct steps_input){
 			.pc = noise_word(stack),
 			.sp = (__u64)(uintptr_t)stack + noise() % NOISE_STACK / 16 * 8,
@@ -511,16 +554,24 @@ static void noise_walks(int walks)
 				 (FUSEE_PC_EXACT | FUSEE_FIRST | FUSEE_FP_LOST | FUSEE_FOLLOW),
 			.nmappings = 1,
 			.mappings = {{.hi = ~0ull,
-				      .slab = at,
-				      .slab_words = words,
+				      .slab = 1 + NOISE_PAGE,
+				      .slab_words = len,
 				      /* a table that is shorter is another table */
-				      .slab_id = words == NOISE_TABLE
+				      .slab_id = len == NOISE_TABLE
 							 ? STEPS_MAPPINGS + 1 + (__u64)i / 16
 							 : 0,
 				      .fold = 64 * 256}},
 		};
 		for (int k = 0; k < 16; k++)
 			in->regs[k] = noise_word(stack);
+		/* what is remembered of a walk that ended at an absent page is true too */
+		walk_natively();
+		different = absent_difference(&absent);
+		set_absent(false);
+		if (different) {
+			bad++;
+			printf("# walk %d, pages absent: %s\n", i, different);
+		}
 		walk_natively();
 		/* twice: the second time rules are remembered */
 		if (walk_in_kernel() || (different = difference()) || walk_in_kernel() ||
@@ -543,6 +594,7 @@ static void noise_walks(int walks)
 	}
 	for (int k = 0; k < DWARF_REASONS; k++)
 		bad += !reasons[1][k];
+	ok(absent > (__u64)walks / 10, "%llu walks of noise end at an absent page", absent);
 	ok(!bad && steps[1] && steps[2],
 	   "noise: %d walks of %lu frames are the same in the kernel, every reason among them",
 	   walks, frames);

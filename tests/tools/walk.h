@@ -8,7 +8,8 @@
 #define WALK_PAGE 4096
 #define WALK_PAGES 16
 
-/* One executable mapping; its table at words [slab, slab + slab_words) of fusee_slabs. */
+/* One executable mapping; its table has slab_words words, the entries of whose pages begin at word
+ * `slab` of fusee_slabs: page i of all tables is in frame i, its entry is word 1 + i. */
 struct walk_mapping {
 	__u64 lo, hi, bias, slab, slab_words, slab_id;
 };

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <fusee/unwinder.bpf.h>
+
 #include "../../../bpf/maps.h"
 #include "base/hashmap.h"
 #include "bpf/internal/linker.h"
@@ -39,6 +41,36 @@ struct slabs {
 	uint64_t used_words;
 	uint32_t ids;   /* numbers of tables that were given */
 	uint64_t clock; /* publications so far: the measure of which table was used last */
+};
+
+/* ---- pages.c: pages of tables in frames ---- */
+
+/* A table whose pages are loaded on demand. */
+struct paged_table {
+	const uint32_t *words; /* all of it; borrowed */
+	uint64_t n;
+	uint32_t at;                /* place of its entries in the slabs, a word for each page */
+	uint32_t npages, nresident; /* its pages; those that are in frames */
+	/* By page: what is in the slabs, or 0 there and here PAGE_NEVER or PAGE_EVICTED. */
+	uint32_t *entries;
+};
+
+struct frame_owner {
+	struct paged_table *table; /* NULL: the frame is free */
+	uint32_t page;
+};
+
+struct frames {
+	int fd;                           /* map fusee_frames; owned by the object */
+	struct fusee_frame_state *states; /* map fusee_frame_states, mapped */
+	uint32_t n;
+	struct frame_owner *owners;
+	uint32_t *free, nfree; /* stack of free frames */
+	uint32_t hand;         /* where the search for a frame to evict goes on */
+	uint32_t nrequired;    /* settings->nrequired when it was last read */
+	uint64_t loads;        /* that may be made on demand now .. */
+	uint64_t loads_ns;     /* .. as of then */
+	struct page_counts counts;
 };
 
 /* ---- chunks.c: map chunks ---- */
@@ -93,6 +125,8 @@ struct bpf_sampler {
 		uint32_t now, ever; /* bits: indices of sampler_cpu_ticks that are in use */
 	} cpu_events;
 	struct slabs slabs;
+	struct frames frames;
+	uint32_t paged; /* bit i: unwinder i of the set has FUSEE_UNWINDER_PAGED */
 	struct chunks chunks;
 	/* settings->unknown_ticks at the last two readings of the rings: the newest records are
 	 * read one round later. */
@@ -154,7 +188,25 @@ uint32_t chunks_alloc(struct bpf_sampler *);
 /* Frees a list of chunks; 0: none. */
 void chunks_free(struct bpf_sampler *, uint32_t first);
 
+/* ---- pages.c ---- */
+
+/* Writes words into a map of words. 0 or -errno. */
+int words_write(int fd, uint64_t at, const uint32_t *words, uint64_t n);
+int frames_init(struct bpf_sampler *); /* frames.fd, .states and .n are set. 0 or -ENOMEM */
+void frames_fini(struct bpf_sampler *);
+/* How many pages a table of so many words has. */
+uint32_t pages_of(uint64_t words);
+/* Begins to load a table: all of its pages if there is room, else none. Its words, n and at are
+ * set, and room for its entries is at that place. 0; -ENOMEM or -errno. */
+int pages_add(struct bpf_sampler *, struct paged_table *);
+void pages_remove(struct bpf_sampler *, struct paged_table *);
+/* Loads pages that a walk needs, unless they are loaded. Pages beyond the table are ignored. */
+void pages_load(struct bpf_sampler *, struct paged_table *, const uint32_t *pages, uint32_t n);
+
 /* ---- tables.c ---- */
+
+/* Loads the pages at which walks in the kernel ended. */
+void slabs_load_required(struct bpf_sampler *);
 
 int slabs_init(struct bpf_sampler *); /* slabs.fd and slabs.n are set. 0 or -ENOMEM */
 void slabs_fini(struct bpf_sampler *);
@@ -162,8 +214,8 @@ void slabs_fini(struct bpf_sampler *);
  * slabs. No table: words 0. 0; -ENOSPC or -errno. */
 int slabs_place(struct bpf_sampler *, const struct file *, int unwinder, struct slab_range *ret);
 /* The place of a table of memory without a file. id: of this content. As above. */
-int slabs_place_made(struct bpf_sampler *, uint64_t id, const struct inspection_slab *,
-		     struct slab_range *ret);
+int slabs_place_made(struct bpf_sampler *, uint64_t id, int unwinder,
+		     const struct inspection_slab *, struct slab_range *ret);
 /* The place of the words that this unwinder has set for the process. As above. */
 int slabs_place_words(struct bpf_sampler *, uint64_t process, uint32_t unwinder,
 		      const uint32_t *words, uint64_t n, struct slab_range *ret);

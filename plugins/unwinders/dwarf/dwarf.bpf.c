@@ -27,34 +27,37 @@ FUSEE_FN __u64 add_signed(__u64 base, __s32 n)
 /* The first n words of the table at word `from`. 0; -1: it is damaged. */
 FUSEE_FN int load_header(struct fusee_unwind *u, __u32 from, __u32 *header, __u32 n)
 {
-	struct fusee_words words = {0};
-	int together = !fusee_slab_words(u, from, n, &words);
+	struct fusee_table_words words = {0};
+	int together = !fusee_table_words(u, from, n, &words);
 
 	for (__u32 i = 0; i < n; i++) {
 		if (together)
-			header[i] = fusee_word(&words, i);
-		else if (fusee_slab32(u, (__u64)from + i, &header[i]))
+			header[i] = fusee_table_word(&words, i);
+		else if (fusee_table32(u, (__u64)from + i, &header[i]))
 			return -1;
 	}
+	if (together && fusee_table_holds(u, &words))
+		return -1;
 	return header[DWARF_MAGIC] == DWARF_TABLE_MAGIC ? 0 : -1;
 }
 
 /* The rule of the last row at or below pc_low: of the `count` rows of the block, or of the row
  * before them. All are consecutive words. */
-FUSEE_FN __u32 search_words(const struct fusee_words *rows, __u32 before, __u32 count, __u32 pc_low)
+FUSEE_FN __u32 search_words(const struct fusee_table_words *rows, __u32 before, __u32 count,
+			    __u32 pc_low)
 {
 	__u32 low = 0, high = count;
 
 	for (int i = 0; i < SEARCH_STEPS && low < high; i++) {
 		__u32 middle = low + (high - low) / 2;
 
-		if ((fusee_word(rows, before + middle) & 0xffff) <= pc_low)
+		if ((fusee_table_word(rows, before + middle) & 0xffff) <= pc_low)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	/* no row begins at or below pc, and the block is the first with rows */
-	return low + before ? fusee_word(rows, low + before - 1) >> 16 : DWARF_RULE_NONE;
+	return low + before ? fusee_table_word(rows, low + before - 1) >> 16 : DWARF_RULE_NONE;
 }
 
 /* The same for rows that the kernel holds in two pieces. -1: the table is damaged. */
@@ -66,7 +69,7 @@ FUSEE_FN int search_slab(struct fusee_unwind *u, __u64 rows_at, __u32 rows, __u3
 	for (int i = 0; i < SEARCH_STEPS && low < high; i++) {
 		__u32 middle = low + (high - low) / 2;
 
-		if (middle >= rows || fusee_slab32(u, rows_at + middle, &row))
+		if (middle >= rows || fusee_table32(u, rows_at + middle, &row))
 			return -1;
 		if ((row & 0xffff) <= pc_low)
 			low = middle + 1;
@@ -75,7 +78,7 @@ FUSEE_FN int search_slab(struct fusee_unwind *u, __u64 rows_at, __u32 rows, __u3
 	}
 	if (!low)
 		return DWARF_RULE_NONE;
-	if (low > rows || fusee_slab32(u, rows_at + low - 1, &row))
+	if (low > rows || fusee_table32(u, rows_at + low - 1, &row))
 		return -1;
 	return (int)(row >> 16);
 }
@@ -85,7 +88,7 @@ FUSEE_FN int search_slab(struct fusee_unwind *u, __u64 rows_at, __u32 rows, __u3
 FUSEE_FN int find_rule(struct fusee_unwind *u, __u32 from, __u64 at)
 {
 	__u32 header[DWARF_SHIFT + 1], word, first, count, before;
-	struct fusee_words rows;
+	struct fusee_table_words rows;
 	__u64 block, rows_at;
 
 	if (load_header(u, from, header, DWARF_SHIFT + 1))
@@ -94,16 +97,17 @@ FUSEE_FN int find_rule(struct fusee_unwind *u, __u32 from, __u64 at)
 		(DWARF_BLOCK_SHIFT + (header[DWARF_SHIFT] & 31));
 	if (block >= header[DWARF_BLOCKS])
 		return DWARF_RULE_NONE;
-	if (fusee_slab32(u, (__u64)from + header[DWARF_INDEX_AT] + block, &word))
+	if (fusee_table32(u, (__u64)from + header[DWARF_INDEX_AT] + block, &word))
 		return -1;
 	first = word >> 8;
 	count = word & 0xff;
 	before = first > 0;
 	rows_at = (__u64)from + header[DWARF_ROWS_AT];
 	if (first + count > header[DWARF_ROWS] ||
-	    fusee_slab_words(u, rows_at + first - before, count + before, &rows))
+	    fusee_table_words(u, rows_at + first - before, count + before, &rows))
 		return search_slab(u, rows_at, header[DWARF_ROWS], first, count, at & 0xffff);
-	return (int)search_words(&rows, before, count, at & 0xffff);
+	word = search_words(&rows, before, count, at & 0xffff);
+	return fusee_table_holds(u, &rows) ? -1 : (int)word;
 }
 
 /* In place of a special of kind END once it was looked up, since each complete stack ends at such a
@@ -197,13 +201,13 @@ FUSEE_FN int load_special(struct fusee_unwind *u, __u32 i, struct special *s)
 	__u32 first, n, w[DWARF_SPECIAL_WORDS];
 	__u64 at;
 
-	if (fusee_slab32(u, DWARF_MAGIC, &n) || n != DWARF_TABLE_MAGIC ||
-	    fusee_slab32(u, DWARF_SPECIALS, &n) || i >= n ||
-	    fusee_slab32(u, DWARF_SPECIALS_AT, &first))
+	if (fusee_table32(u, DWARF_MAGIC, &n) || n != DWARF_TABLE_MAGIC ||
+	    fusee_table32(u, DWARF_SPECIALS, &n) || i >= n ||
+	    fusee_table32(u, DWARF_SPECIALS_AT, &first))
 		return -1;
 	at = (__u64)first + i * DWARF_SPECIAL_WORDS;
 	for (int k = 0; k < DWARF_SPECIAL_WORDS; k++)
-		if (fusee_slab32(u, at + k, &w[k]))
+		if (fusee_table32(u, at + k, &w[k]))
 			return -1;
 	s->kind = w[0] & 0xff;
 	s->reg = w[0] >> 8 & 0xff;
@@ -228,8 +232,12 @@ FUSEE_FN int search(struct fusee_unwind *u, __u32 from)
 	}
 	if (rule == RULE_END)
 		return -1;
-	if (rule >= 0xc000 && !load_special(u, (__u32)rule & 0x3fff, &s) && s.kind == DWARF_END)
-		rule = RULE_END;
+	if (rule >= 0xc000) { /* if it can't be read, it is not known whether the stack ends */
+		if (load_special(u, (__u32)rule & 0x3fff, &s))
+			return -1;
+		if (s.kind == DWARF_END)
+			rule = RULE_END;
+	}
 	if (rule > 0)
 		remember_rule(u, REMEMBERED_RULES, at, (__u32)rule);
 	return rule;
@@ -250,17 +258,17 @@ FUSEE_FN __u64 load_pattern(struct fusee_unwind *u)
 	__u32 from, word;
 	__u64 at, first;
 
-	if (fusee_slab32(u, DWARF_SAVES_AT, &from) || !from)
+	if (fusee_table32(u, DWARF_SAVES_AT, &from) || !from)
 		return NOTHING_KNOWN;
 	if (!i)
 		i = FUSEE_CALL(fusee_dwarf_search, u, from);
-	if (i <= 0 || fusee_slab32(u, (__u64)from + DWARF_SPECIALS_AT, &word))
+	if (i <= 0 || fusee_table32(u, (__u64)from + DWARF_SPECIALS_AT, &word))
 		return NOTHING_KNOWN;
 	at = (__u64)from + word + (__u64)(i - 1) * DWARF_PATTERN_WORDS;
-	if (fusee_slab32(u, at, &word))
+	if (fusee_table32(u, at, &word))
 		return NOTHING_KNOWN;
 	first = word;
-	return fusee_slab32(u, at + 1, &word) ? NOTHING_KNOWN : (__u64)word << 32 | first;
+	return fusee_table32(u, at + 1, &word) ? NOTHING_KNOWN : (__u64)word << 32 | first;
 }
 
 enum { IS_SAME = 1 };

@@ -371,7 +371,7 @@ static const char *const reasons[] = DWARF_REASON_TEXTS;
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.flags = FUSEE_UNWINDER_NATIVE,
+	.flags = FUSEE_UNWINDER_NATIVE | FUSEE_UNWINDER_PAGED,
 	.order = 10,
 	.slab_version = DWARF_TABLE_VERSION,
 	.frame_type = "native",
