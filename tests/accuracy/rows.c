@@ -1078,7 +1078,7 @@ int main(int argc, char **argv)
 	int i = 1, err = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	codefile_max_bytes = 64u << 20;
+	codefile_cpu_ns = UINT64_MAX;
 	for (; i < argc && !strncmp(argv[i], "--", 2); i++) {
 		o.go |= !strcmp(argv[i], "--go");
 		o.wrong |= !strcmp(argv[i], "--wrong");

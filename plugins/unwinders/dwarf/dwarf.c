@@ -322,6 +322,12 @@ static void report(const struct dwarf *d, const struct table_build *build)
 		fusee_log(&d->self, FUSEE_DEBUG,
 			  "unwind information of %u of %u functions is damaged", build->damaged,
 			  build->fdes + build->damaged);
+	if (build->unread)
+		fusee_log(
+			&d->self, FUSEE_DEBUG,
+			"%llu bytes of code without unwind information have no rows: it would take "
+			"too long",
+			(unsigned long long)build->unread);
 }
 
 /* Packs the rows and hands the table to the host. 1, 0: there are no rows, or -errno. */

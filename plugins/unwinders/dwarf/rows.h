@@ -63,6 +63,7 @@ struct table_build {
 	uint32_t fdes;    /* functions that were read */
 	uint32_t outside; /* functions that were skipped: they are not in the text */
 	uint32_t damaged; /* functions whose description could not be read: EXPRESSION */
+	uint64_t unread;  /* bytes of code without a description that there was no time for */
 	uint32_t signals; /* rows of signal frames */
 };
 

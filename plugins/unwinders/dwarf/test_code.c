@@ -29,8 +29,16 @@ static int symbols = 1;
 
 static void read_code(const uint8_t *code, size_t n, int paths_only)
 {
-	struct code c = {code,  n,        TEXT,       &known,  table,
-			 parts, noreturn, paths_only, symbols, &pointers};
+	struct code c = {.bytes = code,
+			 .len = n,
+			 .vaddr = TEXT,
+			 .known = &known,
+			 .data = table,
+			 .parts = parts,
+			 .noreturn = noreturn,
+			 .paths_only = paths_only,
+			 .symbols = symbols,
+			 .pointers = &pointers};
 
 	sheet_fini(&sheet);
 	table_build_fini(&build);

@@ -4,6 +4,8 @@
 #include "code/codefile.h"
 
 #include <elf.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "test.h"
 #include "cfi/x86_64.h"
@@ -31,6 +33,8 @@ static int section(uint64_t file, const char *name, struct fusee_section *s)
 
 static const struct fusee_unwinder_host host = {.size = sizeof(host), .file_section = section};
 
+static uint64_t unread; /* of the last call of rule_at() */
+
 /* The rule at a byte of the text; the ELF entry is its first. */
 static uint32_t rule_at(uint32_t at)
 {
@@ -40,9 +44,10 @@ static uint32_t rule_at(uint32_t at)
 
 	CHECK_INT(table_build_init(&build), 0);
 	build.text[0].lo = TEXT;
-	build.text[0].hi = TEXT + 0x1000;
+	build.text[0].hi = TEXT + (64u << 20);
 	build.n_texts = 1;
 	CHECK_INT(codefile_add(&build, &host, 1, TEXT, &known, &rows), 0);
+	unread = build.unread;
 	for (size_t i = 0; i < rows.n && ROW_VADDR(rows.p[i]) <= TEXT + at; i++)
 		found = ROW_RULE(rows.p[i]);
 	rows_fini(&rows);
@@ -76,6 +81,88 @@ TEST(parts_of_functions)
 	symbol.st_name = 100; /* outside of the names */
 	CHECK_INT(rule_at(4), DWARF_RULE_SP(1, 0));
 	memset(sections, 0, sizeof(sections));
+}
+
+#define FAR (5u << 20)
+
+/* push %rbx; jmp FAR. 64: mov %eax,%eax; jmp FAR, without a path to it. FAR: mov %eax,%eax; pop
+ * %rbx; ret. */
+static uint8_t *large_text(uint64_t len)
+{
+	static const uint8_t first[] = {0x53, 0xe9, 0xfa, 0xff, 0x4f, 0},
+			     second[] = {0x89, 0xc0, 0xe9, 0xb9, 0xff, 0x4f, 0},
+			     far[] = {0x89, 0xc0, 0x5b, 0xc3};
+	uint8_t *code = malloc(len);
+
+	CHECK(code);
+	memset(code, 0, len);
+	memcpy(code, first, sizeof(first));
+	memcpy(code + 64, second, sizeof(second));
+	memcpy(code + FAR, far, sizeof(far));
+	return code;
+}
+
+/* A large text is read in pieces: a jump to another piece is no call, unless a function begins
+ * there. */
+TEST(text_in_pieces)
+{
+	Elf64_Sym symbol = {.st_info = STT_FUNC, .st_shndx = 1, .st_value = TEXT + FAR};
+	uint64_t len = 6u << 20;
+	uint8_t *code = large_text(len);
+
+	sections[0] = (struct part){".text", code, len, TEXT};
+	CHECK_INT(rule_at(0), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule_at(1), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule_at(FAR), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule_at(FAR + 3), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule_at(64), DWARF_RULE_NONE);
+	CHECK_INT(unread, 0);
+	code[FAR + 2] = 0x90;
+	sections[1] = (struct part){".symtab", &symbol, sizeof(symbol), 0};
+	CHECK_INT(rule_at(64), DWARF_RULE_SP(1, 0));
+	memset(sections, 0, sizeof(sections));
+	free(code);
+}
+
+TEST(no_time_for_a_text)
+{
+	uint64_t len = 6u << 20;
+	uint8_t *code = large_text(len);
+
+	sections[0] = (struct part){".text", code, len, TEXT};
+	codefile_cpu_ns = 0;
+	CHECK_INT(rule_at(FAR), DWARF_RULE_NONE);
+	CHECK_INT(unread, len);
+	codefile_cpu_ns = CODEFILE_CPU_NS;
+	memset(sections, 0, sizeof(sections));
+	free(code);
+}
+
+/* Zeros, bytes without an order, and one jump after another: reading ends, at most a piece after
+ * its time. */
+TEST(hostile_text_ends)
+{
+	uint64_t len = 24u << 20, v = 1;
+	uint8_t *code = calloc(1, len);
+	clock_t began;
+
+	CHECK(code);
+	codefile_cpu_ns = 200000000;
+	sections[0] = (struct part){".text", code, len, TEXT};
+	for (int kind = 0; kind < 3; kind++) {
+		for (uint64_t i = 0; kind && i < len; i += 2) {
+			v = v * 6364136223846793005u + 1442695040888963407u;
+			code[i] = kind == 1 ? (uint8_t)(v >> 56) : 0x74;
+			code[i + 1] = (uint8_t)(v >> 48);
+		}
+		began = clock();
+		rule_at(0);
+		CHECK(clock() - began < 3 * CLOCKS_PER_SEC);
+		CHECK_INT(unread > 0, kind > 0);
+	}
+	codefile_cpu_ns = CODEFILE_CPU_NS;
+	memset(sections, 0, sizeof(sections));
+	free(code);
 }
 
 /* A stub of the PLT whose relocation has the name of a function that does not return. */

@@ -126,7 +126,10 @@ static int state_behind_jump(const struct back *b, size_t at, const struct insn 
 
 	if (!code_text_has(b->code, vaddr, &to)) { /* a tail call, of another file's function */
 		*s = (struct code_state){0};
-		return code_entries_has(&b->code->noreturn, vaddr) ? UNKNOWN : PROVED;
+		return !code_entries_has(&b->code->noreturn, vaddr) &&
+				       code_text_is_function(b->code, vaddr)
+			       ? PROVED
+			       : UNKNOWN;
 	}
 	if (b->bytes[to] & SURE && !(b->bytes[to] & (COVERED | STATE))) {
 		*s = (struct code_state){0};

@@ -215,6 +215,10 @@ static void jump(struct tracer *t, size_t at, const struct insn *in, const struc
 	}
 	if (code_state_is_start(s) && is_noreturn(t, target))
 		return;
+	if (!in_text(t, target, &to) && !code_text_is_function(t->code, target)) {
+		t->now.ends++;
+		return;
+	}
 	if (!in_text(t, target, &to) || t->bytes[to] & COVERED) {
 		end(t, code_state_is_start(s));
 		t->now.doubt |= !code_state_is_start(s) && in->effect == INSN_JUMP;

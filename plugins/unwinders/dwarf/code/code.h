@@ -25,6 +25,8 @@ void code_entries_sort(struct code_entries *);
 /* Adds those of a sorted list that are in [lo, hi). 0, -ENOMEM. */
 int code_entries_copy(struct code_entries *, const struct code_entries *from, uint64_t lo,
 		      uint64_t hi);
+/* The last address of a sorted list that is not above `vaddr`; 0: none. */
+uint64_t code_entries_last(const struct code_entries *, uint64_t vaddr);
 /* Is the address in a sorted list? */
 int code_entries_has(const struct code_entries *, uint64_t vaddr);
 void code_entries_fini(struct code_entries *);
@@ -48,6 +50,10 @@ struct code {
 	int symbols; /* 1: all functions are among those that begin surely */
 	/* Words of data that are addresses; NULL: nothing is known of them. */
 	const struct code_data *pointers;
+	/* The file's text that this is a part of, and where its functions begin, sorted, as far as
+	 * symbols say. Empty: this is all. */
+	uint64_t file_lo, file_hi;
+	const struct code_entries *functions;
 };
 
 /* sure: addresses where functions begin, by symbols. maybe: addresses that pointers in the file

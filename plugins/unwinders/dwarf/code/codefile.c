@@ -2,6 +2,7 @@
 #include "codefile.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "code.h"
 #include "data.h"
@@ -84,9 +85,10 @@ static int add_pointers(const struct fusee_unwinder_host *host, uint64_t file, u
 
 /* ---- which text is read ---- */
 
-uint64_t codefile_max_bytes = CODEFILE_MAX_BYTES;
+uint64_t codefile_cpu_ns = CODEFILE_CPU_NS;
 
 #define STRETCH_GAP (64u << 10) /* bytes between two stretches that are read apart */
+#define MAX_PIECE (4u << 20)    /* bytes that are read at once: they take 8 times that in memory */
 
 /* Is there nothing but padding between two functions? */
 static int is_padding(const struct code *text, uint64_t lo, uint64_t hi)
@@ -140,9 +142,8 @@ static int find_stretches(struct code_entries *s, const struct code *text)
 	return err ? err : add_stretch(s, text, at, end);
 }
 
-static int read_stretch(struct table_build *build, const struct code *text, uint64_t lo,
-			uint64_t len, const struct code_entries *all_sure,
-			const struct code_entries *all_maybe, struct rows *ret)
+static int read_piece(struct table_build *build, const struct code *text, uint64_t lo, uint64_t len,
+		      const struct code_entries *all_maybe, struct rows *ret)
 {
 	struct code_entries sure = {0}, maybe = {0};
 	struct code code = *text;
@@ -151,7 +152,7 @@ static int read_stretch(struct table_build *build, const struct code *text, uint
 	code.bytes += lo - text->vaddr;
 	code.vaddr = lo;
 	code.len = len;
-	err = code_entries_copy(&sure, all_sure, lo, lo + len);
+	err = code_entries_copy(&sure, text->functions, lo, lo + len);
 	if (!err)
 		err = code_entries_copy(&maybe, all_maybe, lo, lo + len);
 	if (!err)
@@ -204,26 +205,61 @@ static int add_words(const struct fusee_unwinder_host *host, uint64_t file, stru
 	return err;
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t))
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A piece ends where a function begins, if one does in its second half. */
+static uint64_t piece_end(uint64_t lo, uint64_t hi, const struct code_entries *sure)
+{
+	uint64_t at;
+
+	if (hi - lo <= MAX_PIECE)
+		return hi;
+	at = code_entries_last(sure, lo + MAX_PIECE);
+	return at > lo + MAX_PIECE / 2 ? at : lo + MAX_PIECE;
+}
+
+static int read_pieces(struct table_build *build, const struct code *code,
+		       const struct code_entries *stretches, const struct code_entries *maybe,
+		       struct rows *ret)
+{
+	uint64_t began = cpu_ns();
+	int err = 0;
+
+	for (size_t i = 0; i + 1 < stretches->n && !err; i += 2) {
+		uint64_t lo = stretches->p[i], hi = stretches->p[i + 1], end;
+
+		for (; lo < hi && !err; lo = end) {
+			end = piece_end(lo, hi, code->functions);
+			if (cpu_ns() - began < codefile_cpu_ns)
+				err = read_piece(build, code, lo, end - lo, maybe, ret);
+			else
+				build->unread += end - lo;
+		}
+	}
+	return err;
+}
+
 static int read_stretches(struct table_build *build, const struct fusee_unwinder_host *host,
 			  uint64_t file, uint64_t entry, const struct code_entries *stretches,
 			  struct code *code, struct rows *ret)
 {
 	struct code_entries sure = {0}, maybe = {0};
 	struct code_data data = {0};
-	uint64_t budget = codefile_max_bytes;
 	int err = add_entries(host, file, entry, code, &sure, &maybe);
 
 	if (!err)
 		err = add_words(host, file, &data);
 	code->pointers = &data;
-	for (size_t i = 0; i + 1 < stretches->n && !err; i += 2) {
-		uint64_t len = stretches->p[i + 1] - stretches->p[i];
-
-		if (len > budget)
-			len = budget;
-		budget -= len;
-		err = read_stretch(build, code, stretches->p[i], len, &sure, &maybe, ret);
-	}
+	code->functions = &sure;
+	if (!err)
+		err = read_pieces(build, code, stretches, &maybe, ret);
 	code_entries_fini(&sure);
 	code_entries_fini(&maybe);
 	code_entries_fini(&code->parts);
@@ -246,7 +282,9 @@ int codefile_add(struct table_build *build, const struct fusee_unwinder_host *ho
 	code = (struct code){.bytes = (const uint8_t *)text.bytes.p,
 			     .len = text.bytes.len,
 			     .vaddr = text.vaddr,
-			     .known = known};
+			     .known = known,
+			     .file_lo = text.vaddr,
+			     .file_hi = text.vaddr + text.bytes.len};
 	if (!fusee_file_section(host, file, ".rodata", &data))
 		code.data = (struct code_bytes){(const uint8_t *)data.bytes.p, data.bytes.len,
 						data.vaddr};

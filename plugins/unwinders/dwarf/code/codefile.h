@@ -7,11 +7,11 @@
 
 #include "../rows.h"
 
-/* Of text without a description so many bytes are read: it takes eight times its size in memory,
- * and a worker has 5 s for a file. What is behind that has no rows. The comparison with libdw reads
- * more. */
-#define CODEFILE_MAX_BYTES (16u << 20)
-extern uint64_t codefile_max_bytes;
+/* Text without a description is read in pieces until so much CPU time is spent: a worker has 5 s
+ * for a file. What is behind has no rows: build->unread. The comparison with libdw takes the time
+ * that it needs. */
+#define CODEFILE_CPU_NS 2500000000ull
+extern uint64_t codefile_cpu_ns;
 
 /* Adds rows to `ret` for the text that has none in `known`. 0, -ENOMEM, -E2BIG. */
 int codefile_add(struct table_build *, const struct fusee_unwinder_host *, uint64_t file,

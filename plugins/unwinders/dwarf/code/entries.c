@@ -31,24 +31,38 @@ void code_entries_sort(struct code_entries *e)
 		qsort(e->p, e->n, sizeof(*e->p), by_address);
 }
 
-int code_entries_copy(struct code_entries *e, const struct code_entries *from, uint64_t lo,
-		      uint64_t hi)
+/* How many of a sorted list are below the address. */
+static size_t count_below(const struct code_entries *e, uint64_t vaddr)
 {
-	size_t a = 0, b = from->n;
-	int err = 0;
+	size_t a = 0, b = e->n;
 
 	while (a < b) {
 		size_t i = a + (b - a) / 2;
 
-		if (from->p[i] < lo)
+		if (e->p[i] < vaddr)
 			a = i + 1;
 		else
 			b = i;
 	}
-	for (; a < from->n && from->p[a] < hi && !err; a++)
-		if (!e->n || e->p[e->n - 1] != from->p[a])
-			err = code_entries_add(e, from->p[a]);
+	return a;
+}
+
+int code_entries_copy(struct code_entries *e, const struct code_entries *from, uint64_t lo,
+		      uint64_t hi)
+{
+	int err = 0;
+
+	for (size_t i = count_below(from, lo); i < from->n && from->p[i] < hi && !err; i++)
+		if (!e->n || e->p[e->n - 1] != from->p[i])
+			err = code_entries_add(e, from->p[i]);
 	return err;
+}
+
+uint64_t code_entries_last(const struct code_entries *e, uint64_t vaddr)
+{
+	size_t n = count_below(e, vaddr + 1);
+
+	return n ? e->p[n - 1] : 0;
 }
 
 int code_entries_has(const struct code_entries *e, uint64_t vaddr)

@@ -82,12 +82,43 @@ int code_text_may_begin(const struct code *code, size_t at)
 	return at >= 5 && (p[-5] == 0xe9 || p[-5] == 0xe8); /* jmp; call of what does not return */
 }
 
+/* The row that governs an address, or the first behind it. */
+static size_t find_row(const struct rows *rows, uint64_t vaddr)
+{
+	size_t a = 0, b = rows->n;
+
+	while (a < b) {
+		size_t i = a + (b - a) / 2;
+
+		if (ROW_VADDR(rows->p[i]) <= vaddr)
+			a = i + 1;
+		else
+			b = i;
+	}
+	return a ? a - 1 : 0;
+}
+
+int code_text_is_function(const struct code *code, uint64_t vaddr)
+{
+	const struct rows *rows = code->known;
+	size_t i;
+
+	if (vaddr < code->file_lo || vaddr >= code->file_hi ||
+	    code_entries_has(code->functions, vaddr))
+		return 1;
+	i = find_row(rows, vaddr);
+	return i < rows->n && ROW_VADDR(rows->p[i]) <= vaddr &&
+	       ROW_RULE(rows->p[i]) == DWARF_RULE_SP(1, 0);
+}
+
 void code_text_cover(const struct code *code, uint32_t *bytes)
 {
 	const struct rows *rows = code->known;
+	uint64_t end = code->vaddr + code->len;
 
-	for (size_t i = 0; i < rows->n; i++) {
-		uint64_t lo = ROW_VADDR(rows->p[i]), end = code->vaddr + code->len;
+	for (size_t i = find_row(rows, code->vaddr); i < rows->n && ROW_VADDR(rows->p[i]) < end;
+	     i++) {
+		uint64_t lo = ROW_VADDR(rows->p[i]);
 		uint64_t hi = i + 1 < rows->n ? ROW_VADDR(rows->p[i + 1]) : lo;
 
 		if (ROW_RULE(rows->p[i]) == DWARF_RULE_NONE)

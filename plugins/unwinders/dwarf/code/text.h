@@ -47,6 +47,10 @@ int code_text_is_padding(const struct code *, const uint32_t *bytes, size_t at);
  * like padding or the end of another. In the middle of an instruction a byte c3 would be a function
  * that returns. */
 int code_text_may_begin(const struct code *, size_t at);
+/* Is a jump to this address outside of the text one to a function's beginning, or to where nothing
+ * is pushed? Not known is what is in another part of the file's text: it may be the same function.
+ */
+int code_text_is_function(const struct code *, uint64_t vaddr);
 /* Marks what has rows of another source with COVERED. */
 void code_text_cover(const struct code *, uint32_t *bytes);
 void code_text_mark(const struct code *, uint32_t *bytes, const struct code_entries *,

@@ -182,12 +182,42 @@ static void write_hidden(struct insn_parts *d)
 	d->in->written |= (uint16_t)regs;
 }
 
+/* Has the table an entry for this opcode, in any map? Most instructions of vector code have none.
+ */
+static int is_listed(uint8_t op)
+{
+	switch (op) {
+	case 0x00 ... 0x02:
+	case 0x10:
+	case 0x12:
+	case 0x14 ... 0x17:
+	case 0x1e:
+	case 0x2c ... 0x2d:
+	case 0x50:
+	case 0x78 ... 0x79:
+	case 0x7e:
+	case 0x80 ... 0x83:
+	case 0x93:
+	case 0xae:
+	case 0xba:
+	case 0xc5:
+	case 0xc7:
+	case 0xd7:
+	case 0xe0 ... 0xff:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 static char what_is_written(const struct insn_parts *d)
 {
 	char what = '?';
 
 	if (d->form == FORM_LEGACY && d->map <= MAP_0F)
 		what = (d->map ? writes0f : writes1)[d->opcode];
+	if (what == '?' && !is_listed(d->opcode))
+		return '.';
 	for (size_t i = 0; what == '?' && i < sizeof(writes) / sizeof(writes[0]); i++)
 		if (writes[i].form & d->form && writes[i].map == d->map &&
 		    d->opcode >= writes[i].first && d->opcode <= writes[i].last &&
