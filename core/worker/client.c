@@ -24,7 +24,7 @@
 #define MAX_DEATHS 2
 #define MAX_SHORTAGES 5        /* retries for want of memory: after 3.1 s the request fails */
 #define SHORTAGE_NS 100000000u /* until the first retry; doubled each time */
-#define INSPECT_MS 5000u       /* for inspect() of one unwinder */
+#define INSPECT_MS 5000u       /* CPU time for inspect() of one unwinder */
 #define NAMES_MS 10000u        /* for a table of names */
 #define STEP_MS 1000u          /* a step takes microseconds, but an expression can be endless */
 #define MAX_STEPS 500000u      /* libunwind leaks about 100 bytes at each; of one process */
@@ -465,7 +465,7 @@ static int take_unwinder(struct worker *w, struct slot *s, const struct protocol
 		return -EBADMSG;
 	s->unwinder = (int)r->call;
 	memcpy(s->unwinder_name, r->text, strlen(r->text) + 1);
-	s->deadline = clock_now() + (uint64_t)ms * 1000000;
+	pool_inspect_begins(s, ms);
 	return 0;
 }
 
@@ -533,7 +533,7 @@ static void check_time(struct worker *w, struct slot *s)
 
 	if (!s->child.pid || s->child.ending)
 		return;
-	if (s->current && now >= s->deadline) {
+	if (s->current && pool_is_late(s, now)) {
 		s->timed_out = true;
 		pool_end(w, s, "it does not come to an end");
 	} else if (!s->current && !s->next &&

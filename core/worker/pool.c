@@ -4,8 +4,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "sandbox/spawn.h"
 #include "worker/internal/client.h"
 
+/* An unwinder's inspect(): so many times its CPU time may pass, while it gets such a part of a CPU.
+ */
+#define MAX_WAITS 4u
+#define MIN_CPU_SHARE 16u
 #define ENDING_NS 5000000u   /* how often an ending process is waited for */
 #define STUCK_NS 1000000000u /* the same, if it is stuck; also for users above their share */
 #define MAX_STUCK_OF_USER 2u /* processes */
@@ -139,6 +144,31 @@ bool pool_is_stuck(const struct worker *w, uint32_t user)
 	for (int i = 0; i < POOL_DYING; i++)
 		n += w->dying[i].child.pid && w->dying[i].stuck && w->dying[i].user == user;
 	return n >= MAX_STUCK_OF_USER;
+}
+
+/* ---- the time of inspect() ---- */
+
+void pool_inspect_begins(struct slot *s, uint32_t ms)
+{
+	s->began_ns = clock_now();
+	s->cpu_ns = spawn_cpu_ns(s->child.pid);
+	s->inspect_ns = (uint64_t)ms * 1000000;
+	s->deadline = s->began_ns + s->inspect_ns;
+}
+
+bool pool_is_late(struct slot *s, uint64_t now)
+{
+	uint64_t elapsed = now - s->began_ns, used;
+
+	if (now < s->deadline)
+		return false;
+	if (s->unwinder < 0 || elapsed >= MAX_WAITS * s->inspect_ns)
+		return true;
+	used = spawn_cpu_ns(s->child.pid) - s->cpu_ns;
+	if (used >= s->inspect_ns || used < elapsed / MIN_CPU_SHARE)
+		return true;
+	s->deadline = now + s->inspect_ns / MAX_WAITS;
+	return false;
 }
 
 /* ---- the timer ---- */

@@ -41,6 +41,15 @@ static void spin(double seconds)
 	       seconds);
 }
 
+/* Without a use of the CPU. Of what waits the sandbox has futex() alone. */
+static void wait_for(long milliseconds)
+{
+	struct timespec t = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+	static uint32_t word;
+
+	syscall(SYS_futex, &word, 0 /* FUTEX_WAIT */, 0, &t, NULL, 0);
+}
+
 /* Bytes that could be had before the limit, in MiB. */
 static uint32_t take_memory(void)
 {
@@ -74,6 +83,15 @@ static uint32_t attempt(uint64_t what)
 	case DO_HANG:
 		for (;;)
 			__asm__ volatile("");
+	case DO_SLEEP:
+		for (;;)
+			wait_for(1000);
+	case DO_COMPUTE_SLOWLY:
+		for (int i = 0; i < 50; i++) {
+			spin(0.01);
+			wait_for(20);
+		}
+		return 0;
 	case DO_TAKE_LONG:
 		spin(0.5);
 		return 0;

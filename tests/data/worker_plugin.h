@@ -6,6 +6,8 @@ enum worker_plugin_does {
 	DO_ABORT,
 	DO_CRASH,
 	DO_HANG,
+	DO_SLEEP,
+	DO_COMPUTE_SLOWLY, /* half a second, in a second and a half */
 	DO_TAKE_LONG,
 	DO_TAKE_MEMORY,
 	DO_OPEN,

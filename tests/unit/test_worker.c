@@ -458,6 +458,25 @@ TEST(an_unwinder_without_an_end)
 	worker_stop(w);
 }
 
+/* What counts is CPU time: other processes may have the CPUs. An unwinder that only waits is ended.
+ */
+TEST(an_unwinder_that_waits_for_a_cpu)
+{
+	struct worker *w = start(
+		(struct worker_options){.plugin_dir = nasty_plugins(), .request_ms = 1000});
+	struct inspected a = inspect_fd(w, elf_with_entry(DO_COMPUTE_SLOWLY));
+	double from = now();
+
+	CHECK_INT(a.err, 0);
+	CHECK(inspection_slab(a.i, "nasty"));
+	inspection_unref(a.i);
+	CHECK_STR(refusal(w), "");
+	CHECK_INT(inspect_err(w, elf_with_entry(DO_SLEEP)), 0);
+	CHECK(strstr(refusal(w), "does not come to an end"));
+	CHECK(now() - from < test_within(3));
+	worker_stop(w);
+}
+
 TEST_OF_NASTY(what_an_unwinder_refuses)
 {
 	struct inspected a = inspect_fd(w, elf_with_entry(DO_REFUSE));

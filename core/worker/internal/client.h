@@ -61,6 +61,8 @@ struct slot {
 	const char *reason; /* why the process is ended; NULL: by itself */
 	bool timed_out;
 	uint64_t sent_ns, deadline; /* of `current` */
+	uint64_t inspect_ns;        /* CPU time that inspect() of the unwinder may take */
+	uint64_t began_ns, cpu_ns;  /* when it began; the process's CPU time then */
 	uint64_t turn_ns;           /* when the turn of `user` began */
 	uint64_t idle_since;
 	uint32_t requests; /* of this process */
@@ -116,6 +118,11 @@ void pool_end(struct worker *, struct slot *, const char *reason);
 bool pool_retire(struct worker *, struct slot *);
 /* Moves on those that end. ended() is called when a slot's process has ended, or does not end. */
 void pool_reap(struct worker *, void (*ended)(struct worker *, struct slot *, const char *why));
+/* inspect() of an unwinder begins: it may take so much CPU time. */
+void pool_inspect_begins(struct slot *, uint32_t ms);
+/* Its time is over. false: it waits for other processes that need the CPU, and goes on until its
+ * deadline. It ends if it takes less than a 16th of a CPU, and after four times its time. */
+bool pool_is_late(struct slot *, uint64_t now);
 /* Logs what the processes print. */
 void pool_read_output(struct worker *);
 /* Has the user processes that do not end? Then its files are not read. */

@@ -5,8 +5,18 @@
 #include <fusee/bytes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define FIRST_SPECIALS 64
+
+uint64_t table_cpu_ns(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t))
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 int table_build_init(struct table_build *build)
 {
@@ -14,6 +24,7 @@ int table_build_init(struct table_build *build)
 	struct table_specials *lists[] = {&build->specials, &build->patterns};
 
 	memset(build, 0, sizeof(*build));
+	build->began_ns = table_cpu_ns();
 	for (int i = 0; i < 2; i++) {
 		lists[i]->cap = FIRST_SPECIALS;
 		lists[i]->p = calloc(FIRST_SPECIALS, sizeof(*lists[i]->p));

@@ -2,7 +2,6 @@
 #include "codefile.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "code.h"
 #include "data.h"
@@ -205,15 +204,6 @@ static int add_words(const struct fusee_unwinder_host *host, uint64_t file, stru
 	return err;
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t))
-		return 0;
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* A piece ends where a function begins, if one does in its second half. */
 static uint64_t piece_end(uint64_t lo, uint64_t hi, const struct code_entries *sure)
 {
@@ -229,7 +219,6 @@ static int read_pieces(struct table_build *build, const struct code *code,
 		       const struct code_entries *stretches, const struct code_entries *maybe,
 		       struct rows *ret)
 {
-	uint64_t began = cpu_ns();
 	int err = 0;
 
 	for (size_t i = 0; i + 1 < stretches->n && !err; i += 2) {
@@ -237,7 +226,7 @@ static int read_pieces(struct table_build *build, const struct code *code,
 
 		for (; lo < hi && !err; lo = end) {
 			end = piece_end(lo, hi, code->functions);
-			if (cpu_ns() - began < codefile_cpu_ns)
+			if (table_cpu_ns() - build->began_ns < codefile_cpu_ns)
 				err = read_piece(build, code, lo, end - lo, maybe, ret);
 			else
 				build->unread += end - lo;

@@ -7,10 +7,10 @@
 
 #include "../rows.h"
 
-/* Text without a description is read in pieces until so much CPU time is spent: a worker has 5 s
- * for a file. What is behind has no rows: build->unread. The comparison with libdw takes the time
- * that it needs. */
-#define CODEFILE_CPU_NS 2500000000ull
+/* Text without a description is read in pieces until so much CPU time is spent for the file: a
+ * worker has 5 s. What is behind has no rows: build->unread. The comparison with libdw takes the
+ * time that it needs. */
+#define CODEFILE_CPU_NS 3500000000ull
 extern uint64_t codefile_cpu_ns;
 
 /* Adds rows to `ret` for the text that has none in `known`. 0, -ENOMEM, -E2BIG. */
