@@ -90,7 +90,7 @@ static int sweep(struct back *b)
 			at++;
 			continue;
 		}
-		if ((len - at > 1 && !p[at] && !p[at + 1]) || insn_decode(p + at, len - at, &in) ||
+		if ((len - at > 1 && !p[at] && !p[at + 1]) || code_decode(b->code, at, &in) ||
 		    is_free(b, at, in.len) < in.len) {
 			at = resume(b, at);
 			continue;
@@ -195,7 +195,7 @@ static int before(const struct back *b, const struct place *p, struct code_state
 
 	if (p->plain)
 		return falls_to(b, p->at + p->len, s);
-	if (insn_decode(b->code->bytes + p->at, b->code->len - p->at, &in))
+	if (code_decode(b->code, p->at, &in))
 		return UNKNOWN;
 	what = state_behind(b, p->at, &in, s);
 	if (what == PROVED)
@@ -271,7 +271,7 @@ static void go_on_from(struct back *b, const struct place *p)
 		learn_at(b, p->at + p->len, p->what, &s);
 		return;
 	}
-	if (insn_decode(b->code->bytes + p->at, b->code->len - p->at, &in))
+	if (code_decode(b->code, p->at, &in))
 		return;
 	if (p->what == PROVED && code_apply(b->code, b->states, p->at, &in, &s))
 		return;
@@ -377,7 +377,7 @@ static int mark(struct back *b, struct code_entries *calls)
 		const struct place *p = &b->places[i];
 		struct insn in;
 
-		if (insn_decode(b->code->bytes + p->at, b->code->len - p->at, &in))
+		if (code_decode(b->code, p->at, &in))
 			continue;
 		if (in.nop &&
 		    (p->at == end || !i || b->places[i - 1].at + b->places[i - 1].len != p->at)) {

@@ -32,7 +32,7 @@ static int read_leaf(const struct code *code, struct code_states *all, size_t at
 		struct insn in;
 		size_t there;
 
-		if (insn_decode(code->bytes + at, code->len - at, &in))
+		if (code_decode(code, at, &in))
 			return -1;
 		*written |= in.written;
 		to = code->vaddr + at + (uint64_t)in.target;
@@ -81,7 +81,7 @@ static int has_return(const struct code *code, const uint32_t *bytes, size_t at,
 		struct insn in;
 		size_t there;
 
-		if (bytes[at] & NORETURN || insn_decode(code->bytes + at, code->len - at, &in))
+		if (bytes[at] & NORETURN || code_decode(code, at, &in))
 			return 0;
 		to = code->vaddr + at + (uint64_t)in.target;
 		if (in.effect == INSN_RETURN)
@@ -123,7 +123,7 @@ int code_suspects(const struct code *code, const uint32_t *bytes, struct code_en
 		size_t to;
 
 		if (bytes[at] & COVERED || !(bytes[at] & (STATE | OWN)) ||
-		    insn_decode(code->bytes + at, code->len - at, &in))
+		    code_decode(code, at, &in))
 			continue;
 		callee = code_callee(code, at, &in);
 		if (!callee || callee == last ||

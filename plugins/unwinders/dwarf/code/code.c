@@ -286,7 +286,7 @@ static int follow(struct tracer *t, size_t at, struct code_state *s, size_t *nex
 {
 	struct insn in;
 
-	if (insn_decode(t->code->bytes + at, t->code->len - at, &in)) {
+	if (code_decode(t->code, at, &in)) {
 		t->now.lost = 1;
 		return 0;
 	}
@@ -339,7 +339,7 @@ static void spread_doubt(struct tracer *t, size_t at)
 
 		at = t->pending.p[--t->pending.n].at;
 		while (at < t->code->len && (t->bytes[at] & (STATE | DOUBT)) == STATE &&
-		       !insn_decode(t->code->bytes + at, t->code->len - at, &in)) {
+		       !code_decode(t->code, at, &in)) {
 			t->bytes[at] |= DOUBT;
 			if ((in.effect == INSN_JUMP || in.effect == INSN_BRANCH) && in.has_target &&
 			    in_text(t, t->code->vaddr + at + (uint64_t)in.target, &to))
@@ -471,7 +471,7 @@ static void note_all(struct tracer *t)
 		size_t at = t->seen[i].at;
 		struct insn in;
 
-		if (insn_decode(t->code->bytes + at, t->code->len - at, &in))
+		if (code_decode(t->code, at, &in))
 			continue;
 		if (in.address)
 			note(t, at, in.address, t->maybe);
@@ -558,15 +558,17 @@ static void find_others(struct tracer *t)
 	}
 }
 
-int code_read(struct table_build *build, const struct code *code, struct code_entries *sure,
+int code_read(struct table_build *build, const struct code *text, struct code_entries *sure,
 	      struct code_entries *maybe, struct rows *ret)
 {
+	struct code copy = *text, *code = &copy;
 	struct tracer w = {
 		.code = code, .sure = sure, .maybe = maybe, .limit = SIZE_MAX, .found = 1};
 	int err = -ENOMEM;
 
+	code->plain = calloc(code->len ? code->len : 1, sizeof(*code->plain));
 	w.bytes = calloc(code->len ? code->len : 1, sizeof(*w.bytes));
-	if (!w.bytes)
+	if (!w.bytes || !code->plain)
 		goto out;
 	code_text_cover(code, w.bytes);
 	code_text_mark_targets(code, w.bytes);
@@ -582,6 +584,7 @@ int code_read(struct table_build *build, const struct code *code, struct code_en
 		find_others(&w);
 	err = w.err ? w.err : code_text_rows(build, code, &w.states, w.bytes, ret);
 out:
+	free(code->plain);
 	free(w.bytes);
 	free(w.pending.p);
 	free(w.behind.p);

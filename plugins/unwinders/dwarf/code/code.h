@@ -54,6 +54,9 @@ struct code {
 	 * symbols say. Empty: this is all. */
 	uint64_t file_lo, file_hi;
 	const struct code_entries *functions;
+	/* Of each instruction that was decoded and does nothing but write other registers than rsp
+	 * and rbp its length and, << 8, `written`: each is decoded many times. NULL: not kept. */
+	uint32_t *plain;
 };
 
 /* sure: addresses where functions begin, by symbols. maybe: addresses that pointers in the file

@@ -87,7 +87,7 @@ static int add_pointers(const struct fusee_unwinder_host *host, uint64_t file, u
 uint64_t codefile_cpu_ns = CODEFILE_CPU_NS;
 
 #define STRETCH_GAP (64u << 10) /* bytes between two stretches that are read apart */
-#define MAX_PIECE (4u << 20)    /* bytes that are read at once: they take 8 times that in memory */
+#define MAX_PIECE (4u << 20)    /* bytes that are read at once: they take 12 times that in memory */
 
 /* Is there nothing but padding between two functions? */
 static int is_padding(const struct code *text, uint64_t lo, uint64_t hi)

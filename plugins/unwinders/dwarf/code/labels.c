@@ -30,13 +30,14 @@ int code_labels_read(struct code_labels *l, const struct code *code, size_t at,
 	struct insn in;
 	uint64_t table = 0;
 
-	if (insn_decode(code->bytes + at, code->len - at, &in))
+	if (code_decode(code, at, &in))
 		return 0;
 	if (s && in.effect == INSN_JUMP && !in.has_target && !in.slot)
 		read_jump(l, s);
 	if (in.address)
 		table = code->vaddr + at + (uint64_t)in.address;
-	else if (!insn_read(code->bytes + at, code->len - at, &d) && d.base == NO_REGISTER &&
+	else if ((in.written || in.effect == INSN_JUMP) &&
+		 !insn_read(code->bytes + at, code->len - at, &d) && d.base == NO_REGISTER &&
 		 d.index != NO_REGISTER && d.scale == 8 && !d.rip)
 		table = (uint64_t)(int64_t)d.disp; /* *table(,%rax,8) */
 	if (!table || l->tables.n == MAX_TABLES)

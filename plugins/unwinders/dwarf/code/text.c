@@ -5,6 +5,16 @@
 
 #define MAX_NOPS 32 /* bytes of padding behind a call that are looked through */
 
+int code_decode_slow(const struct code *code, size_t at, struct insn *in)
+{
+	if (insn_decode(code->bytes + at, code->len - at, in))
+		return -1;
+	if (code->plain && in->effect == INSN_NOTHING && in->copy == INSN_COPY_NONE && !in->nop &&
+	    !in->address)
+		code->plain[at] = in->len | (uint32_t)in->written << 8;
+	return 0;
+}
+
 int code_text_rows(struct table_build *build, const struct code *code,
 		   const struct code_states *states, const uint32_t *bytes, struct rows *ret)
 {
@@ -40,7 +50,7 @@ enum code_behind code_text_behind(const struct code *code, const uint32_t *bytes
 
 		if (bytes[i] & (COVERED | TARGET))
 			return NOTHING_FOLLOWS;
-		if (insn_decode(code->bytes + i, code->len - i, &in))
+		if (code_decode(code, i, &in))
 			return NOTHING_FOLLOWS;
 		if (in.effect == INSN_HALT)
 			return NOTHING_FOLLOWS;
@@ -61,7 +71,7 @@ int code_text_is_padding(const struct code *code, const uint32_t *bytes, size_t 
 	struct insn in;
 
 	while (i < code->len && i - at < MAX_NOPS && !(bytes[i] & (COVERED | TARGET)) &&
-	       !insn_decode(code->bytes + i, code->len - i, &in) && in.nop)
+	       !code_decode(code, i, &in) && in.nop)
 		i += in.len;
 	return i > at && i < code->len && bytes[i] & TARGET;
 }
@@ -147,7 +157,7 @@ void code_text_mark_targets(const struct code *code, uint32_t *bytes)
 		int64_t to = 0;
 		size_t there;
 
-		if (bytes[at] & COVERED || insn_decode(code->bytes + at, code->len - at, &in)) {
+		if (bytes[at] & COVERED || code_decode(code, at, &in)) {
 			at++;
 			continue;
 		}

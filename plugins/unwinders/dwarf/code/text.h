@@ -23,6 +23,18 @@ enum {
 
 #define HINTS (TARGET | SURE | NORETURN) /* that one pass leaves to the next */
 
+/* As insn_decode(), of the instruction at this place. */
+int code_decode_slow(const struct code *, size_t at, struct insn *);
+static inline int code_decode(const struct code *code, size_t at, struct insn *in)
+{
+	uint32_t plain = code->plain ? code->plain[at] : 0;
+
+	if (!plain)
+		return code_decode_slow(code, at, in);
+	*in = (struct insn){.len = (uint8_t)plain, .written = (uint16_t)(plain >> 8)};
+	return 0;
+}
+
 static inline int code_text_has(const struct code *code, uint64_t vaddr, size_t *at)
 {
 	*at = vaddr - code->vaddr;
