@@ -24,6 +24,7 @@ enum state { REQUEST, WAIT, ANSWER, LINGER };
 
 struct http_request {
 	struct client *client;
+	const struct http_page *page;
 	void (*released)(void *user);
 	void *user;
 };
@@ -40,8 +41,12 @@ static const char *reason(int status)
 	switch (status) {
 	case 200:
 		return "OK";
+	case 303:
+		return "See Other";
 	case 400:
 		return "Bad Request";
+	case 403:
+		return "Forbidden";
 	case 404:
 		return "Not Found";
 	case 405:
@@ -116,6 +121,7 @@ static void begin(struct http *h, struct client *c, const struct http_page *p, c
 		return;
 	}
 	q->client = c;
+	q->page = p;
 	c->user = q;
 	c->state = WAIT;
 	client_set_deadline(c, UINT64_MAX);
@@ -127,6 +133,11 @@ static void begin(struct http *h, struct client *c, const struct http_page *p, c
 void http_answer(struct http_request *q, const struct http_answer *a)
 {
 	respond_with(q->client, a, false);
+}
+
+const struct http_page *http_request_page(const struct http_request *q)
+{
+	return q->page;
 }
 
 void http_request_on_release(struct http_request *q, void (*released)(void *user), void *user)
@@ -218,21 +229,24 @@ static size_t head_end(const struct buf *in)
 
 static enum http_host check_host(const struct http *h, const struct client *c, size_t len)
 {
+	static const struct fusee_table none;
 	struct sockaddr_storage at = {0};
 	socklen_t size = sizeof(at);
 
 	if (h->socket)
 		return HTTP_HOST_GOOD; /* no browser connects to a Unix socket */
 	getsockname(c->fd, (struct sockaddr *)&at, &size);
-	return http_host_check(c->in.p, len, (const struct sockaddr *)&at, h->o.hosts(h->o.arg));
+	return http_host_check(c->in.p, len, (const struct sockaddr *)&at,
+			       h->o.hosts ? h->o.hosts(h->o.arg) : &none);
 }
 
-static void respond_foreign(struct client *c)
+static void respond_foreign(const struct http *h, struct client *c)
 {
 	struct buf body = {0};
 
-	buf_str(&body, "This server has another name than the request's Host. Name the host in "
-		       "the script: metrics { hosts = { \"NAME\" } }\n");
+	buf_str(&body, h->o.foreign ? h->o.foreign
+				    : "This server has another name than the request's Host. Name "
+				      "the host in the script: metrics { hosts = { \"NAME\" } }\n");
 	respond(c, 421, "text/plain", &body, false);
 	buf_fini(&body);
 }
@@ -240,6 +254,7 @@ static void respond_foreign(struct client *c)
 static void on_request(struct http *h, struct client *c, size_t len)
 {
 	enum http_host host = check_host(h, c, len);
+	bool is_own = !h->o.permit || http_origin_is_own(c->in.p, len);
 	const char *method = NULL, *path = NULL;
 	char none[] = "", *query = NULL;
 	char *eol = memchr(c->in.p, '\n', c->in.len);
@@ -258,7 +273,9 @@ static void on_request(struct http *h, struct client *c, size_t len)
 	if (status)
 		respond(c, status, NULL, NULL, false);
 	else if (host == HTTP_HOST_FOREIGN)
-		respond_foreign(c);
+		respond_foreign(h, c);
+	else if (!is_own || (h->o.permit && !h->o.permit(h->o.arg, path)))
+		respond(c, 403, NULL, NULL, false);
 	else
 		answer(h, c, method, path, query ? query : none);
 }
@@ -268,6 +285,11 @@ static bool on_accepted(void *arg, struct client *c)
 	(void)arg;
 	client_set_deadline(c, clock_now() + 5 * SECOND);
 	return true;
+}
+
+static uint32_t max_request(const struct http *h)
+{
+	return h->o.max_request ? h->o.max_request : REQUEST_BYTES;
 }
 
 static void on_readable(void *arg, struct client *c)
@@ -285,7 +307,7 @@ static void on_readable(void *arg, struct client *c)
 		on_request(arg, c, head);
 	} else if (c->eof) {
 		client_drop(c);
-	} else if (c->in.len >= REQUEST_BYTES) {
+	} else if (c->in.len >= max_request(arg)) {
 		respond(c, 431, NULL, NULL, false);
 	}
 }
@@ -394,7 +416,7 @@ int http_new(struct http **ret, struct loop *loop, const struct http_options *o,
 		goto out;
 	}
 	name_address(h, fd, listen);
-	err = server_new(&h->server, loop, fd, CLIENTS, REQUEST_BYTES, &callbacks, h);
+	err = server_new(&h->server, loop, fd, CLIENTS, max_request(h), &callbacks, h);
 out:
 	if (err) {
 		http_free(h);

@@ -78,16 +78,17 @@ static bool is_good(const char *host, const struct sockaddr *local, const struct
 	return is_below_localhost(host) || is_machine(host);
 }
 
-/* The value of the next Host line in [p, end), without spaces around it; NULL: there is none.
- * Advances *p past its line. */
-static const char *next_host(const char **p, const char *end, size_t *len)
+/* The value of the next line of this header ("host:") in [p, end), without spaces around it; NULL:
+ * there is none. Advances *p past its line. */
+static const char *next_line(const char **p, const char *end, const char *name, size_t *len)
 {
 	const char *line = *p, *eol;
+	size_t n = strlen(name);
 
 	for (; line < end && (eol = memchr(line, '\n', (size_t)(end - line))); line = eol + 1) {
-		const char *from = line + 5, *to = eol;
+		const char *from = line + n, *to = eol;
 
-		if (to - line < 5 || strncasecmp(line, "host:", 5))
+		if ((size_t)(to - line) < n || strncasecmp(line, name, n))
 			continue;
 		while (from < to && (*from == ' ' || *from == '\t'))
 			from++;
@@ -134,10 +135,28 @@ enum http_host http_host_check(const char *head, size_t len, const struct sockad
 	if (!at)
 		return HTTP_HOST_WRONG;
 	at++;
-	value = next_host(&at, end, &value_len);
+	value = next_line(&at, end, "host:", &value_len);
 	if (!value || !value_len)
 		return HTTP_HOST_GOOD;
-	if (next_host(&at, end, &ignored) || !split(value, value_len, host))
+	if (next_line(&at, end, "host:", &ignored) || !split(value, value_len, host))
 		return HTTP_HOST_WRONG;
 	return is_good(host, local, hosts) ? HTTP_HOST_GOOD : HTTP_HOST_FOREIGN;
+}
+
+bool http_origin_is_own(const char *head, size_t len)
+{
+	static const char scheme[] = "http://";
+	const char *at = memchr(head, '\n', len), *end = head + len, *origin, *host;
+	size_t n, host_len = 0, skip = sizeof(scheme) - 1;
+
+	if (!at)
+		return false;
+	host = ++at;
+	origin = next_line(&at, end, "origin:", &n);
+	if (!origin)
+		return true;
+	at = host;
+	host = next_line(&at, end, "host:", &host_len);
+	return host && n == skip + host_len && !strncasecmp(origin, scheme, skip) &&
+	       !strncasecmp(origin + skip, host, host_len);
 }

@@ -5,6 +5,7 @@
 #define NET_HTTP_HOST_H
 
 #include <fusee/plugin.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 
@@ -20,4 +21,6 @@ enum http_host {
  * with terminated texts, of which "*" is any. */
 enum http_host http_host_check(const char *head, size_t len, const struct sockaddr *local,
 			       const struct fusee_table *hosts);
+/* Whether the request has no Origin, or that of a page which has the request's Host. */
+bool http_origin_is_own(const char *head, size_t len);
 #endif
