@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "profile/str.h"
 #include "view/internal/instructions.h"
 #include "report/annotation.h"
 #include "report/model.h"
+#include "view/source_text.h"
 
 #define LINES_AROUND 5u /* lines of the source before and behind those with values */
 
@@ -32,32 +32,6 @@ static void put_value(const struct printer *pr, int64_t value)
 }
 
 /* ---- source ---- */
-
-/* A profile may name a device or a pipe, which are not opened. */
-static FILE *open_regular(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
-}
-
-/* The file by its path; else by the end of its path below the current folder, as a source tree that
- * was built in another folder has it. NULL: not found. */
-static FILE *open_source(struct fusee_str path)
-{
-	char text[4096];
-	FILE *f;
-
-	if (!path.len || path.len >= sizeof(text))
-		return NULL;
-	memcpy(text, path.p, path.len);
-	text[path.len] = '\0';
-	f = open_regular(text);
-	for (const char *end = text; !f && (end = strchr(end, '/')); end++)
-		if (end[1] && end[1] != '/')
-			f = open_regular(end + 1);
-	return f;
-}
 
 /* Expands tabs to columns of eight. */
 static void put_text(struct buf *out, struct fusee_str text)
@@ -125,7 +99,7 @@ static void put_numbers(const struct printer *pr, const struct annotated_functio
 
 static void put_source(const struct printer *pr, const struct annotated_function *f)
 {
-	FILE *source = f->lines[f->nlines - 1].line ? open_source(f->file) : NULL;
+	FILE *source = f->lines[f->nlines - 1].line ? source_text_open(f->file) : NULL;
 
 	if (source) {
 		put_lines(pr, f, source);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The source files that a profile names. */
+#ifndef VIEW_SOURCE_TEXT_H
+#define VIEW_SOURCE_TEXT_H
+
+#include <stdio.h>
+
+#include <fusee/profile.h>
+
+/* The file by its path; else by the end of its path below the current folder, as a source tree that
+ * was built in another folder has it. NULL: not found, or no regular file. */
+FILE *source_text_open(struct fusee_str path);
+#endif
