@@ -35,13 +35,20 @@ EMBED(flamegraph_css, "core/export/page/flamegraph.css");
 EMBED(flamegraph_js, "flamegraph.js");     /* all scripts */
 EMBED(flamegraph_hash, "flamegraph.hash"); /* the page runs only the script with this hash */
 
+/* What replaces a mark of the frame: `before`, text and `after`; or `served`, in a page whose
+ * server sends the policy as a header. */
 static const struct part {
-	const char *mark, *text, *end; /* text NULL: the data */
+	const char *mark, *before, *text, *end, *after, *served; /* text NULL: the data */
 } parts[] = {
-	{"@HASH@", flamegraph_hash, flamegraph_hash_end},
-	{"@STYLE@", flamegraph_css, flamegraph_css_end},
-	{"@DATA@", NULL, NULL},
-	{"@SCRIPT@", flamegraph_js, flamegraph_js_end},
+	{"@POLICY@",
+	 "<meta http-equiv=\"Content-Security-Policy\"\n\tcontent=\"default-src 'none'; "
+	 "style-src 'unsafe-inline'; script-src 'sha256-",
+	 flamegraph_hash, flamegraph_hash_end, "'\">\n", ""},
+	{"@STYLE@", "<style>\n", flamegraph_css, flamegraph_css_end, "</style>",
+	 "<link rel=\"stylesheet\" href=\"flamegraph.css\">"},
+	{"@DATA@", "", NULL, NULL, "", NULL},
+	{"@SCRIPT@", "<script>", flamegraph_js, flamegraph_js_end, "</script>",
+	 "<script src=\"flamegraph.js\"></script>"},
 };
 
 /* ---- the tree ---- */
@@ -491,8 +498,19 @@ static int put_data(struct buf *out, struct render_model *m, const struct render
 	return r;
 }
 
-int render_flamegraph(const struct fusee_profile *p, const struct fusee_profile *base,
-		      const struct render_options *options, struct buf *out)
+static void put_part(const struct part *part, bool served, struct buf *out)
+{
+	if (served) {
+		buf_str(out, part->served);
+		return;
+	}
+	buf_str(out, part->before);
+	buf_add(out, part->text, (size_t)(part->end - part->text));
+	buf_str(out, part->after);
+}
+
+static int put_page(const struct fusee_profile *p, const struct fusee_profile *base,
+		    const struct render_options *options, bool served, struct buf *out)
 {
 	struct render_options o = *options;
 	const char *at = flamegraph_html;
@@ -510,11 +528,34 @@ int render_flamegraph(const struct fusee_profile *p, const struct fusee_profile 
 		buf_add(out, at, (size_t)(mark - at));
 		at = mark + strlen(parts[i].mark);
 		if (parts[i].text)
-			buf_add(out, parts[i].text, (size_t)(parts[i].end - parts[i].text));
+			put_part(&parts[i], served, out);
 		else if (!r)
 			r = put_data(out, &m, &o, options->by);
 	}
 	buf_add(out, at, (size_t)(flamegraph_html_end - at));
 	render_model_free(&m);
 	return r ? r : out->error;
+}
+
+int render_flamegraph(const struct fusee_profile *p, const struct fusee_profile *base,
+		      const struct render_options *o, struct buf *out)
+{
+	return put_page(p, base, o, false, out);
+}
+
+int render_flamegraph_served(const struct fusee_profile *p, const struct fusee_profile *base,
+			     const struct render_options *o, struct buf *out)
+{
+	return put_page(p, base, o, true, out);
+}
+
+struct fusee_str render_flamegraph_file(const char *name)
+{
+	if (!strcmp(name, "flamegraph.css"))
+		return (struct fusee_str){flamegraph_css,
+					  (uint64_t)(flamegraph_css_end - flamegraph_css)};
+	if (!strcmp(name, "flamegraph.js"))
+		return (struct fusee_str){flamegraph_js,
+					  (uint64_t)(flamegraph_js_end - flamegraph_js)};
+	return (struct fusee_str){0};
 }

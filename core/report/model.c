@@ -95,6 +95,36 @@ static int count(struct render_model *m)
 	return 0;
 }
 
+/* Drops the stacks that do not have the function of this shown name, and the sums of all functions.
+ * 0 or -ENOMEM. */
+static int keep_function(struct render_model *m, const char *name)
+{
+	bool *is = calloc(m->nfunctions + 1, sizeof(*is));
+	uint32_t n = 0;
+
+	if (!is)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->nfunctions; i++) {
+		struct render_function *f = &m->functions[i];
+
+		is[i] = f->code != RENDER_LABEL && fusee_text_is(f->shown, name);
+		f->self = f->total = f->base_self = f->base_total = 0;
+		f->noise = (struct render_noise){0};
+	}
+	for (uint32_t i = 0; i < m->nstacks; i++) {
+		const struct render_stack *s = &m->stacks[i];
+		bool has = false;
+
+		for (uint32_t k = 0; k < s->n && !has; k++)
+			has = is[m->frames[s->first + k].function];
+		if (has)
+			m->stacks[n++] = *s;
+	}
+	m->nstacks = n;
+	free(is);
+	return 0;
+}
+
 /* Module 0 and group 0, which are in no dict. */
 static int tables_init(struct render_model *m)
 {
@@ -171,6 +201,10 @@ int render_model_make(struct render_model *m, const struct fusee_profile *p,
 	}
 	if (!ret)
 		ret = render_show_names(m);
+	if (!ret && o->function)
+		ret = keep_function(m, o->function);
+	if (!ret && o->function)
+		ret = count(m);
 	if (ret)
 		render_model_free(m);
 	return ret;

@@ -22,6 +22,9 @@ enum render_grouping {
 struct render_options {
 	/* Extended regular expressions that match function names; NULL: none. */
 	const char *focus, *ignore, *hide;
+	/* Only stacks with the function that reports show by this name; NULL: all. A label of --by
+	 * is no function. */
+	const char *function;
 	const char *by; /* keys of labels to group by, "process,thread"; NULL: no groups */
 	/* "KEY=VALUE", also with !=, =~ and !~: only samples that meet all. NULL ends them. */
 	const char *where[RENDER_MAX_WHERE + 1];
@@ -51,6 +54,11 @@ int render_speedscope(const struct fusee_profile *, const struct fusee_profile *
 		      const struct render_options *, struct buf *out);
 int render_flamegraph(const struct fusee_profile *, const struct fusee_profile *base,
 		      const struct render_options *, struct buf *out);
+/* The same page for a server, which has its style and script beside it: render_flamegraph_file() of
+ * "flamegraph.css" and "flamegraph.js". */
+int render_flamegraph_served(const struct fusee_profile *, const struct fusee_profile *base,
+			     const struct render_options *, struct buf *out);
+struct fusee_str render_flamegraph_file(const char *name); /* p NULL: it has another name */
 /* The graph of calls in Graphviz's language, of the hottest o->rows functions (0: 80). */
 int render_dot(const struct fusee_profile *, const struct fusee_profile *base,
 	       const struct render_options *, struct buf *out);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flame graph page: what the user does (moving, search, buttons), and the address bar, which holds the view.
 
+// In the page of `fusee ui`, which shows this page in a frame: what keeps the address and is told what is selected.
+const host = window.frameElement?.fusee;
+
 // ---- moving ----
 
 function goTo(i) {
@@ -12,11 +15,13 @@ function goTo(i) {
 	tell();
 	if (moved)
 		save(true);
+	if (host)
+		host.zoomed(i > 0 ? functions[state.tree.fn[i]].name : "");
 }
 // What the browser's own button does; the frame above where there is nothing to go back to.
 function back() {
-	if (history.state && history.state.fusee)
-		history.back();
+	if (host ? host.canGoBack() : history.state && history.state.fusee)
+		(host || history).back();
 	else
 		goTo(Math.max(0, state.tree.parent[state.zoom]));
 }
@@ -46,10 +51,14 @@ function hover(e) {
 }
 canvas.addEventListener("mousemove", hover);
 canvas.addEventListener("mouseleave", () => { hideTip(); draw(); tell(); });
+// The first click of two has moved the frames.
+let clicked = 0;
 canvas.addEventListener("click", e => {
 	const box = boxAt(e);
-	if (box)
-		goTo(box.i);
+	if (e.detail === 2)
+		pick(clicked);
+	else if (box)
+		goTo(clicked = box.i);
 });
 
 function neighbour(key) {
@@ -82,7 +91,13 @@ function moveInTable(row, key) {
 		to.focus();
 }
 
+// Selects a function for all views of the page around.
+function pick(i) {
+	if (host && i > 0 && !isLabel(state.tree.fn[i]))
+		host.picked(functions[state.tree.fn[i]].name);
+}
 const KEYS = {
+	s: () => pick(state.selected),
 	"/": () => { $("search").focus(); $("search").select(); },
 	i: () => $("invert").click(), a: () => diff && $("amounts").click(), t: () => $("showtable").click(),
 	"?": () => $("keys").showModal(), Backspace: back, Home: () => goTo(0), Escape: () => setSearch(""),
@@ -109,7 +124,7 @@ function onKey(e) {
 		move(e.key);
 	else if (e.key === "Enter" && !control)
 		goTo(state.selected);
-	else
+	else if (!host || !host.key(e.key))
 		return;
 	e.preventDefault();
 }
@@ -338,14 +353,19 @@ function address() {
 	put("by", [...state.by].join() !== (data.grouped ? [...data.labels.keys()] : []).join(), [...state.by].join("."));
 	put("only", isFiltered(), state.only.join("."));
 	put("amounts", state.amounts, 1);
-	put("table", $("side").hidden, 0);
+	put("table", $("side").hidden !== !!host, host ? 1 : 0);
 	return "#" + p;
 }
 // step: a view to come back to, else the same view's address changes.
+const kept = () => host ? host.address() : location.hash;
 function save(step) {
 	const to = address();
-	if (restoring || to === (location.hash || "#"))
+	if (restoring || to === (kept() || "#"))
 		return;
+	if (host) {
+		host.save(to, step);
+		return;
+	}
 	try {
 		if (step)
 			history.pushState({ fusee: 1 }, "", to);
@@ -355,12 +375,12 @@ function save(step) {
 }
 const numbers = text => (text || "").split(".").filter(Boolean).map(Number);
 function restore() {
-	const p = new URLSearchParams(location.hash.slice(1));
+	const p = new URLSearchParams(kept().slice(1));
 	restoring = true;
 	allKinds(new Set(numbers(p.get("off")).filter(k => k in KINDS)));
 	setGroups(p.has("by") ? numbers(p.get("by")).filter(l => l in data.labels) : data.grouped ? [...data.labels.keys()] : [],
 		data.labels.map((_, l) => numbers(p.get("only"))[l] ?? -1).map((fn, l) => functions[fn]?.kind === LABELS + l ? fn : -1));
-	setTable(p.get("table") !== "0");
+	setTable(host ? p.get("table") === "1" : p.get("table") !== "0");
 	setAmounts(diff && p.get("amounts") === "1");
 	setInverted(p.get("invert") === "1");
 	setSearch(p.get("search") || "", true);
@@ -374,6 +394,7 @@ addEventListener("popstate", restore);
 function start() {
 	const total = `${amount(data.total)} of ${data.type}`;
 	document.title = data.title + " – fusee";
+	document.documentElement.classList.toggle("framed", !!host);
 	$("title").textContent = short(data.title);
 	$("facts").textContent = [diff ? `${amount(data.base)} → ${total}` : total, ...data.facts.map(short)].join("  ·  ");
 	$("amounts").hidden = !diff;
@@ -384,4 +405,4 @@ function start() {
 	restore();
 }
 start();
-window.fusee = { state, functions, goTo }; // for the console and the tests
+window.fusee = { state, functions, goTo, restore, setSearch }; // for the console and the tests

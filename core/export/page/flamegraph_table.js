@@ -84,9 +84,9 @@ function rowOf(fn, room) {
 }
 function sorted() {
 	const { key, text } = COLUMNS[state.order], sign = state.down ? -1 : 1;
-	const keys = sums().map(f => diff && !text ? Math.abs(key(f)) : key(f)), out = [], some = isFiltered();
+	const keys = sums().map(f => diff && !text ? Math.abs(key(f)) : key(f)), out = [];
 	for (let i = 0; i < functions.length; i++)
-		if (!isLabel(i) && (!some || sums()[i].total || sums()[i].baseTotal) && (!state.pattern || state.matches[i]))
+		if (!isLabel(i) && (sums()[i].total || sums()[i].baseTotal) && (!state.pattern || state.matches[i]))
 			out.push(i);
 	return out.sort((a, b) => (keys[a] < keys[b] ? -sign : keys[a] > keys[b] ? sign : a - b));
 }

@@ -37,37 +37,11 @@ const state = {
 };
 const isDark = () => prefersDark.matches && !state.printing;
 
-// ---- numbers ----
+// ---- numbers and names ----
 
-const rounded = (v, digits) => v.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-// Three significant digits with the unit that suits.
-function scaled(v, units) {
-	let k = 0;
-	while (k + 1 < units.length && Math.abs(v) >= units[k + 1][0])
-		k++;
-	const n = v / units[k][0], a = Math.abs(n);
-	return rounded(n, a >= 100 || units[k][0] === 1 ? 0 : a >= 10 ? 1 : 2) + " " + units[k][1];
-}
-const UNITS = {
-	nanoseconds: [[1, "ns"], [1e3, "µs"], [1e6, "ms"], [1e9, "s"]],
-	microseconds: [[1, "µs"], [1e3, "ms"], [1e6, "s"]],
-	milliseconds: [[1, "ms"], [1e3, "s"]],
-	bytes: [[1, "B"], [1024, "KiB"], [1 << 20, "MiB"], [1 << 30, "GiB"]],
-};
-function amount(v) {
-	const units = Object.hasOwn(UNITS, data.unit) && UNITS[data.unit];
-	if (!v || !units)
-		return rounded(v, 0) + (v && data.unit !== "count" ? " " + data.unit : "");
-	return scaled(v, units);
-}
-const share = (v, of) => of ? 100 * v / of : 0;
-const percent = (v, of) => rounded(share(v, of), Math.abs(share(v, of)) >= 9.95 ? 1 : 2) + " %";
-const signed = (n, text) => (n > 0 ? "+" : "") + text;
-const points = n => signed(n, rounded(n, 2)) + " %";
-const fileName = path => path.slice(path.lastIndexOf("/") + 1);
+const amount = v => amountOf(v, data.unit);
 // "app.py:42" of a function that no library holds.
 const placeOf = f => f.library || !f.file ? "" : fileName(f.file) + (f.start ? ":" + f.start : "");
-const short = s => s.length > 600 ? s.slice(0, 300) + " … " + s.slice(-290) : s;
 const nameOf = i => i > 0 ? functions[state.tree.fn[i]].name : "all";
 const kindOf = i => functions[state.tree.fn[i]].kind;
 
