@@ -33,12 +33,13 @@ static int section(uint64_t file, const char *name, struct fusee_section *s)
 
 static const struct fusee_unwinder_host host = {.size = sizeof(host), .file_section = section};
 
-static uint64_t unread; /* of the last call of rule_at() */
+static uint64_t unread;   /* of the last call of rule_at() */
+static struct rows known; /* of described code */
 
 /* The rule at a byte of the text; the ELF entry is its first. */
 static uint32_t rule_at(uint32_t at)
 {
-	struct rows known = {0}, rows = {0};
+	struct rows rows = {0};
 	struct table_build build;
 	uint32_t found = DWARF_RULE_NONE;
 
@@ -80,6 +81,44 @@ TEST(parts_of_functions)
 	}
 	symbol.st_name = 100; /* outside of the names */
 	CHECK_INT(rule_at(4), DWARF_RULE_SP(1, 0));
+	memset(sections, 0, sizeof(sections));
+}
+
+/* Hand-written code calls with sp off a multiple of 16, so the way out proves nothing: but
+ * described code leads to the function, and its path ends in code of a function that has a symbol.
+ */
+TEST(functions_that_described_code_leads_to)
+{
+	/* 0x20: push %rbx; mov %eax,%eax; pop %rbx; 0x24: ret. 0x40: call 0x60; jmp 0x24. 0x60: ret
+	 */
+	uint8_t code[0x61] = {0};
+	static const uint8_t named[] = {0x53, 0x89, 0xc0, 0x5b, 0xc3},
+			     stripped[] = {0xe8, 0x1b, 0, 0, 0, 0xeb, 0xdd};
+	static const struct {
+		uint8_t bytes[8]; /* lea 0x40(%rip),%rax; lea 0x40(%rip),%r9; call, jmp 0x40 */
+		int leads;
+	} refs[] = {{{0x48, 0x8d, 0x05, 0x39}, 1},
+		    {{0x4c, 0x8d, 0x0d, 0x39}, 1},
+		    {{0xe8, 0x3b}, 1},
+		    {{0xe9, 0x3b}, 1},
+		    {{0x48, 0x8d, 0x05, 0x3a}, 0},
+		    {{0x48, 0x8d, 0x45, 0x39}, 0},
+		    {{0xe8, 0xff, 0xff, 0xff, 0x7f}, 0}};
+	Elf64_Sym symbol = {.st_info = STT_FUNC, .st_shndx = 1, .st_value = TEXT + 0x20};
+
+	CHECK_INT(rows_add(&known, TEXT, DWARF_RULE_SP(1, 0)), 0);
+	CHECK_INT(rows_add(&known, TEXT + 0x20, DWARF_RULE_NONE), 0);
+	memcpy(code + 0x20, named, sizeof(named));
+	memcpy(code + 0x40, stripped, sizeof(stripped));
+	code[0x60] = 0xc3;
+	sections[0] = (struct part){".text", code, sizeof(code), TEXT};
+	sections[1] = (struct part){".symtab", &symbol, sizeof(symbol), 0};
+	for (size_t i = 0; i < sizeof(refs) / sizeof(refs[0]); i++) {
+		memcpy(code, refs[i].bytes, sizeof(refs[i].bytes));
+		CHECK_INT(rule_at(0x21), DWARF_RULE_SP(2, 0));
+		CHECK_INT(rule_at(0x40), refs[i].leads ? DWARF_RULE_SP(1, 0) : DWARF_RULE_NONE);
+	}
+	rows_fini(&known);
 	memset(sections, 0, sizeof(sections));
 }
 

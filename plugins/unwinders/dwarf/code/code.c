@@ -370,10 +370,13 @@ static int merge(struct tracer *t, size_t at, struct code_state *s)
 			spread_doubt(t, at);
 		return 0;
 	}
-	if (!(t->bytes[at] & OWN))
+	if (!(t->bytes[at] & OWN)) {
 		later(t, &t->met, at, &old);
-	else
+		/* as that code's return does */
+		t->now.proved += t->limit == SIZE_MAX && same && !t->again;
+	} else {
 		t->now.meetings += t->limit != SIZE_MAX && same && !t->again;
+	}
 	return code_state_pack(&t->states, s) != code_state_pack(&t->states, &old);
 }
 

@@ -25,6 +25,8 @@ void code_entries_sort(struct code_entries *);
 /* Adds those of a sorted list that are in [lo, hi). 0, -ENOMEM. */
 int code_entries_copy(struct code_entries *, const struct code_entries *from, uint64_t lo,
 		      uint64_t hi);
+/* How many of a sorted list are below the address. */
+size_t code_entries_below(const struct code_entries *, uint64_t vaddr);
 /* The last address of a sorted list that is not above `vaddr`; 0: none. */
 uint64_t code_entries_last(const struct code_entries *, uint64_t vaddr);
 /* Is the address in a sorted list? */

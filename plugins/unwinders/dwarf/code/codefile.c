@@ -6,6 +6,7 @@
 #include "code.h"
 #include "data.h"
 #include "noreturn.h"
+#include "refs.h"
 #include "../cursor.h"
 #include "../insn/insn.h"
 
@@ -177,7 +178,6 @@ static int add_entries(const struct fusee_unwinder_host *host, uint64_t file, ui
 		err = add_pointers(host, file, code->vaddr, code->vaddr + code->len, maybe);
 	code_entries_sort(&code->noreturn);
 	code_entries_sort(sure);
-	code_entries_sort(maybe);
 	return err;
 }
 
@@ -243,6 +243,9 @@ static int read_stretches(struct table_build *build, const struct fusee_unwinder
 	struct code_data data = {0};
 	int err = add_entries(host, file, entry, code, &sure, &maybe);
 
+	if (!err)
+		err = code_refs_add(code, stretches, &maybe);
+	code_entries_sort(&maybe);
 	if (!err)
 		err = add_words(host, file, &data);
 	code->pointers = &data;

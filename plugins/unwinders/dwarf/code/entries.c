@@ -31,8 +31,7 @@ void code_entries_sort(struct code_entries *e)
 		qsort(e->p, e->n, sizeof(*e->p), by_address);
 }
 
-/* How many of a sorted list are below the address. */
-static size_t count_below(const struct code_entries *e, uint64_t vaddr)
+size_t code_entries_below(const struct code_entries *e, uint64_t vaddr)
 {
 	size_t a = 0, b = e->n;
 
@@ -52,7 +51,7 @@ int code_entries_copy(struct code_entries *e, const struct code_entries *from, u
 {
 	int err = 0;
 
-	for (size_t i = count_below(from, lo); i < from->n && from->p[i] < hi && !err; i++)
+	for (size_t i = code_entries_below(from, lo); i < from->n && from->p[i] < hi && !err; i++)
 		if (!e->n || e->p[e->n - 1] != from->p[i])
 			err = code_entries_add(e, from->p[i]);
 	return err;
@@ -60,7 +59,7 @@ int code_entries_copy(struct code_entries *e, const struct code_entries *from, u
 
 uint64_t code_entries_last(const struct code_entries *e, uint64_t vaddr)
 {
-	size_t n = count_below(e, vaddr + 1);
+	size_t n = code_entries_below(e, vaddr + 1);
 
 	return n ? e->p[n - 1] : 0;
 }
