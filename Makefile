@@ -87,6 +87,14 @@ $(B)/gen/flamegraph.hash: $(B)/gen/flamegraph.js
 $(B)/obj/core/export/flamegraph.o: $(wildcard core/export/page/flamegraph.*) $(B)/gen/flamegraph.js $(B)/gen/flamegraph.hash
 $(B)/obj/core/export/flamegraph.o: ALL_CFLAGS += -Wa,-I$(B)/gen
 
+# the page of fusee ui, whose modules share the flame graph's numbers
+$(B)/gen/ui_numbers.js: core/export/page/flamegraph_numbers.js
+	@mkdir -p $(@D)
+	$(Q)cat $< > $@
+	$(Q)echo 'export { amountOf, fileName, percent, points, rounded, share, short, signed };' >> $@
+$(B)/obj/core/ui/assets.o: $(wildcard core/ui/page/*) $(B)/gen/ui_numbers.js
+$(B)/obj/core/ui/assets.o: ALL_CFLAGS += -Wa,-I$(B)/gen
+
 $(B)/obj/core/cli/new.o: $(wildcard core/cli/skeleton/*)
 $(B)/obj/core/completion/completion.o: $(wildcard core/completion/*.in)
 

@@ -17,11 +17,12 @@ int cmd_new(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_push(int argc, char **argv);
+int cmd_ui(int argc, char **argv);
 int cmd_query(int argc, char **argv);
 int cmd_worker(int argc, char **argv);
 int cmd_opener(int argc, char **argv);
 int cmd_fetcher(int argc, char **argv);
 
 extern const struct cli_command record_command, report_command, check_command, plugins_command,
-	new_command, run_command, top_command, query_command, push_command;
+	new_command, run_command, top_command, query_command, push_command, ui_command;
 #endif

@@ -17,19 +17,13 @@ static const struct command {
 	const struct cli_command *command;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{&record_command, cmd_record},
-	{&top_command, cmd_top},
-	{&dump_command, cmd_dump},
-	{&run_command, cmd_run},
-	{&report_command, cmd_report},
-	{&query_command, cmd_query},
-	{&push_command, cmd_push},
-	{&ctl_command, cmd_ctl},
-	{&check_command, cmd_check},
-	{&plugins_command, cmd_plugins},
-	{&new_command, cmd_new},
-	{&doctor_command, cmd_doctor},
-	{&completion_command, cmd_completion},
+	{&record_command, cmd_record},   {&top_command, cmd_top},
+	{&dump_command, cmd_dump},       {&run_command, cmd_run},
+	{&report_command, cmd_report},   {&ui_command, cmd_ui},
+	{&query_command, cmd_query},     {&push_command, cmd_push},
+	{&ctl_command, cmd_ctl},         {&check_command, cmd_check},
+	{&plugins_command, cmd_plugins}, {&new_command, cmd_new},
+	{&doctor_command, cmd_doctor},   {&completion_command, cmd_completion},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

@@ -26,6 +26,7 @@
 #include "record/summary.h"
 #include "report/report.h"
 #include "profiler/build_profile.h"
+#include "ui/ui.h"
 
 #define MAX_OUTPUTS 16
 #define PROGRESS_NS 500000000u /* between two updates of the progress line */
@@ -36,7 +37,7 @@ struct record {
 	bool written[MAX_OUTPUTS];
 	uint32_t noutputs;
 	const char *stats; /* file for the account as JSON; NULL: none */
-	bool quiet;
+	bool quiet, open;
 	uint64_t progress_ns; /* when the progress line was last updated; 0: never */
 };
 
@@ -184,6 +185,8 @@ static const struct cli_option options[] = {
 	{"no-cache", 0, NULL, "neither read nor write unwind tables on disk", CLI_FALSE,
 	 MEMBER(session.o.cache)},
 	{"stats", 0, "FILE", "write what became of each sample, as JSON", CLI_TEXT, MEMBER(stats)},
+	{"open", 0, NULL, "then show the .pb.gz in the browser, as fusee ui does", CLI_TRUE,
+	 MEMBER(open)},
 	{"quiet", 'q', NULL, "print nothing but errors", CLI_TRUE, MEMBER(quiet)},
 };
 
@@ -255,6 +258,18 @@ static int check_names(const struct record *r)
 	return 0;
 }
 
+/* The first pprof file among the outputs; NULL: none. */
+static const char *find_openable(const struct record *r)
+{
+	for (uint32_t i = 0; i < r->noutputs; i++) {
+		const char *path = r->outputs[i];
+
+		if (output_is_pprof(path) && outfile_descriptor(path) < 0 && !push_is_address(path))
+			return path;
+	}
+	return NULL;
+}
+
 static int parse(struct record *r, int argc, char **argv)
 {
 	int first, result = cli_parse(&record_command, r, argc, argv, &first);
@@ -278,6 +293,8 @@ static int parse(struct record *r, int argc, char **argv)
 	result = r->noutputs ? 0 : add_output(r, CLI_DEFAULT_PROFILE);
 	result = result ? result : check_outputs(r);
 	result = result ? result : check_names(r);
+	if (!result && r->open && !find_openable(r))
+		return cli_bad_usage(&record_command, "--open shows a file .pb.gz: name one by -o");
 	return result ? result : selection_find_names(&record_command, selection_of(r));
 }
 
@@ -468,15 +485,16 @@ static int write_outputs(struct record *r, const struct fusee_profile *p)
 /* "wrote FILE (SIZE)" for each file, and how to open a pprof file among them. */
 static void print_files(const struct record *r)
 {
-	const char *openable = NULL;
+	const char *openable = find_openable(r);
 	struct stat st;
 	uint32_t n = 0;
 	char size[32];
 
 	for (uint32_t i = 0; i < r->noutputs; i++) {
 		const char *path = r->outputs[i];
-		size_t len = strlen(path);
 
+		if (path == openable && !r->written[i])
+			openable = NULL;
 		if (!r->written[i] || outfile_descriptor(path) >= 0)
 			continue;
 		if (push_is_address(path)) {
@@ -487,8 +505,6 @@ static void print_files(const struct record *r)
 			continue;
 		fprintf(stderr, "%s%s (%s)", n++ ? ", " : "  wrote ", path,
 			text_bytes(size, (uint64_t)st.st_size));
-		if (!openable && len > 6 && !strcmp(path + len - 6, ".pb.gz"))
-			openable = path;
 	}
 	if (openable)
 		fprintf(stderr, "      fusee report %s        go tool pprof -http=: %s", openable,
@@ -519,6 +535,22 @@ static int finish(struct record *r)
 	return result;
 }
 
+/* Serves the profile that was written; under sudo as the user who called it, whose browser it is.
+ * 0 or an exit code. */
+static int show_page(const struct record *r)
+{
+	char *path = strdup(find_openable(r));
+	int err = path ? command_become_user() : -ENOMEM, result = EX_OSERR;
+
+	if (err)
+		log_error("--open: %s", strerror(-err));
+	else
+		result = ui_serve(
+			&(struct ui_options){.paths = &path, .npaths = 1, .browser = true});
+	free(path);
+	return result;
+}
+
 static int run(struct record *r)
 {
 	struct session *s = &r->session;
@@ -538,6 +570,8 @@ static int run(struct record *r)
 	if (!result)
 		result = finish(r);
 	session_close(s);
+	if (!result && r->open)
+		result = show_page(r);
 	return result ? result : command_exit_status(&s->command);
 }
 

@@ -26,8 +26,7 @@ bool command_sudo_user(uid_t *uid, gid_t *gid)
 	return !*end_u && !*end_g && *uid;
 }
 
-/* Sets HOME, USER and LOGNAME; the rest of the environment stays as sudo made it. 0 or -errno. */
-static int become_user(void)
+int command_become_user(void)
 {
 	struct passwd *pw;
 	uid_t uid;
@@ -60,7 +59,7 @@ static void child(const struct command *command, int go, int failed)
 	signal(SIGXFSZ, SIG_DFL);
 	if (read(go, &c, 1) != 1)
 		_exit(127);
-	r = become_user();
+	r = command_become_user();
 	if (!r && command->stdout_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		r = -errno;
 	if (!r) {

@@ -39,4 +39,7 @@ void command_put(char *const *argv, struct buf *);
 
 /* The user who called sudo. false: this process does not run under sudo. */
 bool command_sudo_user(uid_t *uid, gid_t *gid);
+/* Under sudo, becomes that user for good. Sets HOME, USER and LOGNAME; the rest of the environment
+ * stays as sudo made it. 0 or -errno. */
+int command_become_user(void);
 #endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ui/internal/assets.h"
+
+#include <stddef.h>
+
+#include "report/report.h"
+
+#define EMBED(sym, path)                                                       \
+	__asm__(".pushsection .rodata\n" #sym ":\n.incbin \"" path "\"\n" #sym \
+		"_end:\n.popsection\n");                                       \
+	extern const char sym[], sym##_end[]
+#define PAGE "core/ui/page/"
+#define SCRIPT "text/javascript; charset=utf-8"
+#define STYLE "text/css; charset=utf-8"
+
+EMBED(ui_html, PAGE "ui.html");
+EMBED(ui_css, PAGE "ui.css");
+EMBED(ui_main, PAGE "main.js");
+EMBED(ui_address, PAGE "address.js");
+EMBED(ui_data, PAGE "data.js");
+EMBED(ui_element, PAGE "element.js");
+EMBED(ui_files, PAGE "files.js");
+EMBED(ui_graph, PAGE "graph.js");
+EMBED(ui_labels_js, PAGE "labels.js");
+EMBED(ui_table_js, PAGE "table.js");
+EMBED(ui_callers_js, PAGE "callers.js");
+EMBED(ui_source_js, PAGE "source.js");
+EMBED(ui_numbers, "ui_numbers.js"); /* made of the flame graph's */
+
+const struct ui_asset ui_assets[] = {
+	{"", "text/html; charset=utf-8", ui_html, ui_html_end},
+	{"ui.css", STYLE, ui_css, ui_css_end},
+	{"main.js", SCRIPT, ui_main, ui_main_end},
+	{"address.js", SCRIPT, ui_address, ui_address_end},
+	{"data.js", SCRIPT, ui_data, ui_data_end},
+	{"element.js", SCRIPT, ui_element, ui_element_end},
+	{"files.js", SCRIPT, ui_files, ui_files_end},
+	{"graph.js", SCRIPT, ui_graph, ui_graph_end},
+	{"labels.js", SCRIPT, ui_labels_js, ui_labels_js_end},
+	{"table.js", SCRIPT, ui_table_js, ui_table_js_end},
+	{"callers.js", SCRIPT, ui_callers_js, ui_callers_js_end},
+	{"source.js", SCRIPT, ui_source_js, ui_source_js_end},
+	{"numbers.js", SCRIPT, ui_numbers, ui_numbers_end},
+	{"flamegraph.css", STYLE, NULL, NULL},
+	{"flamegraph.js", SCRIPT, NULL, NULL},
+	{0},
+};
+
+struct fusee_str ui_asset_text(const struct ui_asset *a)
+{
+	if (!a->text)
+		return render_flamegraph_file(a->name);
+	return (struct fusee_str){a->text, (uint64_t)(a->end - a->text)};
+}

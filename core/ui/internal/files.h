@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The profiles that the page lists. A file's number never changes. */
+#ifndef UI_FILES_H
+#define UI_FILES_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "import/read.h"
+
+#define UI_MAX_FILES 10000u
+#define UI_MAX_LOADED 4u /* profiles in memory */
+
+struct ui_file {
+	char *path;
+	const char *name;       /* in path */
+	int64_t time_ns, bytes; /* of its last change; bytes -1: it is not there any more */
+	int64_t loaded_time, loaded_bytes; /* of the content in memory */
+	struct profile_file *profile;      /* NULL: not in memory */
+	uint64_t used;                     /* when, as a count of uses */
+};
+
+struct ui_files {
+	struct ui_file *files;
+	uint32_t n;
+	char *folder; /* NULL: the files were named */
+	uint64_t uses;
+};
+
+/* paths: files, or one folder. 0, or an exit code after one error was logged. */
+int ui_files_open(struct ui_files *, char *const *paths, uint32_t n);
+void ui_files_close(struct ui_files *); /* {0} is fine */
+/* Looks again for files of the folder, and at the times of all. 0 or -ENOMEM. */
+int ui_files_look(struct ui_files *);
+/* The profile of a file, which is valid until UI_MAX_LOADED - 1 others were loaded. 0; -ENOENT: no
+ * such number; or -errno with a sentence in error->p. */
+int ui_files_profile(struct ui_files *, uint32_t file, const struct fusee_profile **ret,
+		     struct buf *error);
+#endif

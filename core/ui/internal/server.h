@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The server of the page, on a loop. */
+#ifndef UI_SERVER_H
+#define UI_SERVER_H
+
+#include "net/http.h"
+#include "net/loop.h"
+#include "ui/internal/address.h"
+#include "ui/internal/files.h"
+
+#define UI_IDLE_NS 15000000000ull /* after the last page was closed */
+
+struct ui_server {
+	struct loop *loop;
+	struct http *http;
+	struct http_page *pages; /* ends with {0} */
+	char *paths;             /* of the pages */
+	struct ui_address address;
+	struct ui_files files;
+	const char *listen;
+	uint32_t shown;          /* pages that are open now */
+	struct loop_timer *idle; /* runs while none is, once one was */
+};
+
+/* Begins to answer; the files are those of the caller, which sets `loop`, `files` and `listen`. 0
+ * or -errno, with one malloc'ed sentence in *text (NULL: no memory). */
+int ui_server_open(struct ui_server *, char **text);
+void ui_server_close(struct ui_server *);
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the page shows of a selection, as JSON, with the numbers of `fusee report`. */
+#ifndef UI_VIEWS_H
+#define UI_VIEWS_H
+
+#include "base/buf.h"
+#include "report/report.h"
+
+/* The profile, its base (NULL: none) and the selection. */
+struct ui_view {
+	const struct fusee_profile *p, *base;
+	struct render_options o;
+};
+
+/* All append. 0; -ENOMEM; or -EINVAL with one sentence in out->p, which was empty. */
+
+/* {types: [[type, unit]..], type: the default, start, duration: ns, losses: [[stage, reason, n]..]}
+ */
+int ui_about(const struct ui_view *, struct buf *out);
+/* {type, unit, total, base, functions: [row..]}. A row is [name, file, line, library, kind, self,
+ * total], in a comparison with self and total of the base, both z, and whether it is noise. */
+int ui_table(const struct ui_view *, struct buf *out);
+/* The function of the selection: {unit, total, function: row or null, callers: [[name, value,
+ * inlined]..], callees: ..}. In a comparison the values of calls are differences. */
+int ui_callers(const struct ui_view *, struct buf *out);
+/* {unit, total, base, labels: [{key, n, values: [[text, value, base value]..]}..], others: the
+ * number of keys that are not listed} */
+int ui_labels(const struct ui_view *, struct buf *out);
+/* The function of the selection: {unit, total, functions: [{name, file, library, found, self,
+ * total, lines: [[number, self, total, text]..]}..]}. text null: the file was not found. */
+int ui_source(const struct ui_view *, struct buf *out);
+#endif

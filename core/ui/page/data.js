@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the server knows: JSON of a selection. Equal requests are sent once.
+import { query } from "./address.js";
+
+const KEPT = 24, answers = new Map();
+
+async function load(address) {
+	let response, data;
+	try {
+		response = await fetch(address, { cache: "no-store" });
+	} catch {
+		throw new Error("fusee ui does not answer: it has ended");
+	}
+	if (response.status === 431)
+		throw new Error("the selected name is too long");
+	try {
+		data = await response.json();
+	} catch {
+		throw new Error(`fusee ui answers ${response.status}`);
+	}
+	if (!response.ok)
+		throw new Error(data.error);
+	return data;
+}
+function once(address) {
+	if (!answers.has(address)) {
+		const answer = load(address);
+		answer.catch(() => answers.delete(address));
+		answers.set(address, answer);
+		if (answers.size > KEPT)
+			answers.delete(answers.keys().next().value);
+	}
+	return answers.get(address);
+}
+export const profiles = () => load("profiles.json");
+export const about = file => once(`about.json?file=${file}`);
+export const data = (name, selection) => once(`${name}.json?${query(selection)}`);
+
+// Held for as long as the page is open: its end lets fusee end.
+export async function hold() {
+	for (;;) {
+		try {
+			await fetch("open", { cache: "no-store" });
+		} catch { /* closed; or fusee has ended */ }
+		await new Promise(done => setTimeout(done, 2000));
+	}
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of the document. Texts of profiles are foreign: they reach the page by textContent alone.
+import { rounded } from "./numbers.js";
+
+export const $ = id => document.getElementById(id);
+export function element(tag, text, className) {
+	const e = document.createElement(tag);
+	if (text !== undefined && text !== null)
+		e.textContent = text;
+	if (className)
+		e.className = className;
+	return e;
+}
+export function button(text, onclick, className) {
+	const b = element("button", text, className);
+	b.type = "button";
+	b.onclick = onclick;
+	return b;
+}
+// options: [value, text]
+export function fill(list, options, value) {
+	list.replaceChildren(...options.map(([v, text]) => {
+		const option = element("option", text);
+		option.value = v;
+		return option;
+	}));
+	list.value = value;
+}
+export function compile(text) {
+	try {
+		return text ? new RegExp(text, /\p{Lu}/u.test(text) ? "" : "i") : null;
+	} catch {
+		return undefined;
+	}
+}
+// Arrows move the focus between rows of a table.
+export function moveRow(e) {
+	const row = e.target.closest("tbody tr");
+	const to = row && (e.key === "ArrowUp" ? row.previousElementSibling : e.key === "ArrowDown" ? row.nextElementSibling : null);
+	if (!to)
+		return;
+	to.focus();
+	e.preventDefault();
+}
+export const part = (e, share) => e.style.setProperty("--part", `${rounded(Math.min(100, Math.abs(share)), 1)}%`);

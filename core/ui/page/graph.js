@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flame graph: the page of `fusee report --flamegraph` in a frame, which keeps its view in this page's address.
+import { canGoBack, query, select, selection } from "./address.js";
+
+let shown = null, frame = null, written = "";
+export const zoomed = { name: "", onchange: () => {} };
+
+function host(onKey) {
+	return {
+		address: () => selection.graph,
+		save(to, step) {
+			written = to;
+			select({ graph: to }, step);
+		},
+		canGoBack,
+		back: () => history.back(),
+		zoomed(name) {
+			zoomed.name = name;
+			zoomed.onchange();
+		},
+		picked: name => select({ function: name }),
+		key: onKey,
+	};
+}
+export async function showGraph(root, current, onKey) {
+	const data = query(current);
+	if (frame?.isConnected && shown === data) {
+		if (current.graph !== written) // the browser's button
+			frame.contentWindow.fusee?.restore();
+		written = current.graph;
+		return;
+	}
+	zoomed.name = "";
+	shown = data;
+	written = current.graph;
+	frame = document.createElement("iframe");
+	frame.title = "flame graph";
+	frame.fusee = host(onKey);
+	const loaded = new Promise(done => { frame.onload = done; });
+	frame.src = `graph.html?${data}`;
+	root.replaceChildren(frame);
+	await loaded;
+	if (frame.contentDocument && !frame.contentDocument.getElementById("canvas"))
+		throw new Error(problem(frame.contentDocument.body.textContent));
+}
+function problem(text) {
+	try {
+		return JSON.parse(text).error;
+	} catch {
+		return text;
+	}
+}

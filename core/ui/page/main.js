@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page of `fusee ui`: its head, its views, and keys.
+import { onSelect, query, select, selection } from "./address.js";
+import { about, data, hold } from "./data.js";
+import { $, button, element, fill } from "./element.js";
+import { files, lookForFiles, nameOf, showFiles, when } from "./files.js";
+import { showGraph, zoomed } from "./graph.js";
+import { showLabels, toggle } from "./labels.js";
+import { amountOf, rounded, short } from "./numbers.js";
+import { showCallers } from "./callers.js";
+import { showSource } from "./source.js";
+import { showTable } from "./table.js";
+
+const VIEWS = [
+	{ name: "files", title: "profiles", show: showFiles },
+	{ name: "graph", title: "flame graph", show: (root, s) => showGraph(root, s, onDigit) },
+	{ name: "table", title: "functions", show: showTable },
+	{ name: "callers", title: "callers", show: showCallers },
+	{ name: "source", title: "source", show: showSource },
+];
+
+// ---- head ----
+
+function tabs() {
+	$("tabs").append(...VIEWS.map(({ name, title }, at) => {
+		const b = button(title, () => select({ view: name }));
+		b.role = "tab";
+		b.id = `tab-${name}`;
+		b.title = `key: ${at + 1}`;
+		b.setAttribute("aria-controls", "view");
+		return b;
+	}));
+}
+function moveTab(e) {
+	const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
+	const all = [...$("tabs").children], at = all.indexOf(e.target);
+	if (!step || at < 0)
+		return;
+	all[(at + step + all.length) % all.length].focus();
+	e.preventDefault();
+}
+function chip(text, title, onclick, className = "chip") {
+	const b = button(short(text), onclick, className);
+	b.title = title;
+	return b;
+}
+function showChosen(s) {
+	const chips = s.where.map(w => chip(`${w}  ×`, "all samples again", () => toggle(w)));
+	if (s.function)
+		chips.push(chip(`function: ${s.function}  ×`, "all functions again", () => select({ function: "" })));
+	if (s.view === "graph" && zoomed.name && zoomed.name !== s.function)
+		chips.push(chip(`only stacks with ${zoomed.name}`, "in all views (s)", () => select({ function: zoomed.name }), "chip hint"));
+	$("chosen").replaceChildren(...(chips.length ? chips : [element("span", "all samples")]));
+}
+async function showHead(s) {
+	const a = await about(s.file), type = s.type || a.type, table = await data("table", s);
+	if (s !== selection)
+		return;
+	const lost = a.losses.map(([stage, reason, n]) => `${rounded(n, 0)} ${stage} (${reason})`);
+	const total = `${amountOf(table.total, table.unit)} of ${table.type}`;
+	$("title").textContent = short(nameOf(s.file)) + (s.base === null ? "" : ` against ${short(nameOf(s.base))}`);
+	document.title = $("title").textContent + " – fusee";
+	$("facts").textContent = [s.base === null ? total : `${amountOf(table.base, table.unit)} → ${total}`,
+		...(a.duration ? [`${rounded(a.duration / 1e9, 1)} s long`] : []), ...(a.start ? [when(a.start / 1e6)] : []), ...lost,
+		...(table.omits ? ["an interpreter's own frames are omitted"] : [])].map(short).join("  ·  ");
+	fill($("type"), a.types.map(([t]) => [t, short(t)]), type);
+}
+function showChoice(s) {
+	const options = files.map(f => [f.file, short(f.name)]);
+	fill($("file"), options, s.file ?? "");
+	fill($("base"), [["", "nothing"], ...options.filter(([f]) => f !== s.file)], s.base ?? "");
+}
+$("file").onchange = () => select({ file: Number($("file").value), base: null, type: "", where: [], function: "" });
+$("base").onchange = () => select({ base: $("base").value === "" ? null : Number($("base").value) });
+$("type").onchange = () => select({ type: $("type").value });
+$("help").onclick = () => $("keys").showModal();
+$("tabs").onkeydown = moveTab;
+
+// ---- views ----
+
+function fail(e) {
+	$("problem").textContent = short(e.message);
+	$("problem").hidden = false;
+}
+let shows = 0;
+// A view that takes long does not appear over one that was selected after it.
+async function showView(s, view) {
+	const own = ++shows, into = view.name === "graph" ? $("view") : element("div");
+	try {
+		await view.show(into, s);
+	} finally {
+		if (own === shows && into !== $("view"))
+			$("view").replaceChildren(...into.childNodes);
+		if (own === shows)
+			document.documentElement.dataset.shown = `${view.name}?${query(s)}`;
+	}
+}
+async function show(s) {
+	const view = VIEWS.find(v => v.name === s.view) || VIEWS[s.file === null ? 0 : 1];
+	for (const tab of $("tabs").children) {
+		tab.ariaSelected = tab.id === `tab-${view.name}`;
+		tab.tabIndex = tab.ariaSelected === "true" ? 0 : -1;
+	}
+	$("view").setAttribute("aria-labelledby", `tab-${view.name}`);
+	$("problem").hidden = true;
+	delete document.documentElement.dataset.shown;
+	showChoice(s);
+	showChosen({ ...s, view: view.name });
+	if (s.file === null && view.name !== "files") {
+		select({ view: "files" }, false);
+		return;
+	}
+	const some = s.file === null ? [] : [showHead(s), showLabels($("labels"), s)];
+	for (const result of await Promise.allSettled([showView(s, view), ...some]))
+		if (result.status === "rejected" && s === selection)
+			fail(result.reason);
+}
+zoomed.onchange = () => showChosen({ ...selection, view: "graph" });
+
+// ---- keys ----
+
+function onDigit(key) {
+	const view = VIEWS[Number(key) - 1];
+	if (view)
+		select({ view: view.name });
+	return !!view;
+}
+const KEYS = {
+	"/": () => $("search")?.focus(), "?": () => $("keys").showModal(), Escape: () => select({ function: "" }),
+};
+document.addEventListener("keydown", e => {
+	if (e.ctrlKey || e.metaKey || e.altKey || $("keys").open || e.target.matches("input, select"))
+		return;
+	if (Object.hasOwn(KEYS, e.key))
+		KEYS[e.key]();
+	else if (!onDigit(e.key))
+		return;
+	e.preventDefault();
+});
+
+// ---- begin ----
+
+async function start() {
+	tabs();
+	hold();
+	try {
+		await lookForFiles();
+	} catch (e) {
+		fail(e);
+		return;
+	}
+	onSelect(show);
+	if (selection.file === null && files.length === 1)
+		select({ file: files[0].file }, false);
+	else
+		show(selection);
+}
+start();

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ui/ui.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "ui/internal/browser.h"
+#include "ui/internal/server.h"
+
+static void on_signal(void *arg)
+{
+	loop_stop(arg);
+}
+
+static int add_signals(struct loop *loop)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	int r = 0;
+
+	for (size_t i = 0; !r && i < sizeof(signals) / sizeof(*signals); i++)
+		r = loop_signal(loop, signals[i], on_signal, loop);
+	return r;
+}
+
+/* The address as a browser takes it: a server on all addresses is called by the machine's name. */
+static void name_host(const struct ui_server *u, char host[160])
+{
+	const char *at = http_address(u->http), *port = strrchr(at, ':');
+	char name[128] = "";
+
+	if ((!strncmp(at, "0.0.0.0:", 8) || !strncmp(at, "[::]:", 5)) &&
+	    !gethostname(name, sizeof(name) - 1) && *name)
+		snprintf(host, 160, "%s%s", name, port);
+	else
+		snprintf(host, 160, "%s", at);
+}
+
+/* Prints the address, and opens it. The token is in no command line: others can read that. */
+static void show(const struct ui_server *u, bool browser)
+{
+	char at[160], ticket[sizeof("http:///") + sizeof(at) + UI_TOKEN];
+	int r = -1;
+
+	name_host(u, at);
+	snprintf(ticket, sizeof(ticket), "http://%s/%s", at, u->address.ticket);
+	if (browser)
+		r = browser_open(ticket);
+	printf("http://%s/%s/\n", at, u->address.token);
+	fflush(stdout);
+	log_info("%s; Ctrl-C ends it", r ? "open this address in a browser" : "the page is open");
+}
+
+/* The loop, and the server on it. An exit code. */
+static int serve(struct ui_server *u, bool browser)
+{
+	char *text = NULL;
+	int r = add_signals(u->loop);
+
+	if (!r)
+		r = ui_server_open(u, &text);
+	if (!r) {
+		show(u, browser);
+		r = loop_run(u->loop);
+	}
+	if (r)
+		log_error("%s", text ? text : strerror(-r));
+	free(text);
+	ui_server_close(u);
+	return r ? EX_UNAVAILABLE : 0;
+}
+
+int ui_serve(const struct ui_options *o)
+{
+	struct ui_server u = {.listen = o->listen};
+	int r = ui_files_open(&u.files, o->paths, o->npaths);
+
+	if (!r && loop_new(&u.loop)) {
+		log_error("cannot make an event loop");
+		r = EX_OSERR;
+	}
+	if (!r)
+		r = serve(&u, o->browser);
+	loop_free(u.loop);
+	ui_files_close(&u.files);
+	return r;
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks at the page of fusee ui as a person would. TAP on stdout.
+// usage: FUSEE=.. node ui.js DIR [SCREENSHOTS]      DIR/profiles: now before after lines and a hostile one, DIR/xdg-open
+"use strict";
+const { chromium } = require("playwright-core");
+const { spawn } = require("child_process");
+const fs = require("fs");
+const http = require("http");
+const [dir, shots] = process.argv.slice(2);
+const ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+	"--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const WIDE = { width: 1600, height: 900 };
+const HOSTILE = "<img src=x onerror=window.pwned=1>";
+const SLOW = Math.max(1, Number(process.env.FUSEE_CHECK_SLOWNESS) || 1);
+let n = 0, failed = 0, browser;
+
+function ok(name, good, why) {
+	n++;
+	failed += good ? 0 : 1;
+	console.log(`${good ? "ok" : "not ok"} ${n} - ${name}`);
+	if (!good)
+		console.log("# got: " + JSON.stringify(why)?.slice(0, 1500));
+}
+const is = (name, got, wanted) => ok(name, got === wanted, { got, wanted });
+
+// ---- a server and a page ----
+
+const servers = [];
+async function serve(args, env = {}) {
+	const child = spawn(process.env.FUSEE, args, { cwd: dir, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+	let out = "", err = "";
+	child.stderr.on("data", text => { err += text; });
+	child.ended = new Promise(done => child.on("exit", code => done(code)));
+	servers.push(child);
+	const address = await new Promise(done => {
+		child.stdout.on("data", text => {
+			out += text;
+			if (out.includes("\n"))
+				done(out.trim());
+		});
+		child.on("exit", () => done(""));
+	});
+	if (!address)
+		throw new Error(`fusee ${args.join(" ")} has ended: ${err}`);
+	return { child, address, origin: new URL(address).origin };
+}
+function ask(address, headers) {
+	return new Promise((done, fail) => http.get(address, { headers }, answer => {
+		answer.resume();
+		answer.on("end", () => done(answer));
+	}).on("error", fail));
+}
+class View {
+	static async open(address, viewport = WIDE, options = {}) {
+		const v = new View();
+		v.page = await browser.newPage({ viewport, ...options });
+		v.page.setDefaultTimeout(20000 * SLOW);
+		v.errors = [];
+		v.requests = [];
+		v.page.on("pageerror", e => v.errors.push(String(e)));
+		v.page.on("console", m => m.type() === "error" && v.errors.push(m.text()));
+		v.page.on("dialog", d => { v.errors.push("dialog"); d.dismiss(); });
+		v.page.on("request", r => v.requests.push(r.url()));
+		await v.page.goto(address);
+		await v.shown();
+		return v;
+	}
+	// Until the page says so. Not waitForFunction(), which evaluates a text: the policy does not allow that.
+	async until(what, arg) {
+		for (const end = Date.now() + 20000 * SLOW; Date.now() < end; await new Promise(done => setTimeout(done, 20)))
+			if (await this.page.evaluate(what, arg))
+				return;
+		throw new Error(`it never comes: ${what}`);
+	}
+	// Until the view that was selected is there.
+	async shown(view = "") {
+		await this.until(name => document.documentElement.dataset.shown?.startsWith(name) &&
+			(!location.hash.includes("file=") || document.title !== "fusee"), view);
+		return this.page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
+	}
+	async tab(name) {
+		await this.page.click(`#tab-${name}`);
+		await this.shown(name);
+	}
+	text(selector = "#view") {
+		return this.page.innerText(selector);
+	}
+	// Rows of the table that is shown, their cells by tabs.
+	rows(selector = "#view tbody tr") {
+		return this.page.$$eval(selector, all => all.map(tr => [...tr.cells].map(td => td.textContent.trim()).join("\t")));
+	}
+	async row(name, selector = "#view tbody tr") {
+		return (await this.rows(selector)).find(r => r.split("\t").some(cell => cell === name || cell.startsWith(name + "  ("))) || "";
+	}
+	// Selects something, and waits for what it changes.
+	async select(click) {
+		const before = await this.page.evaluate(() => location.hash);
+		await click();
+		await this.until(hash => location.hash !== hash && document.documentElement.dataset.shown, before);
+		await this.shown();
+	}
+	clickRow(name) {
+		return this.select(() => this.page.click(`#view tr[title='${name}']`));
+	}
+	label(key, text) {
+		return this.page.locator(`#labels ul[aria-label='${key}'] button`, { hasText: text }).first();
+	}
+	frame() {
+		return this.page.frames().find(f => f.url().includes("graph.html"));
+	}
+	// The frames of the flame graph that are drawn, where they are in the window.
+	async boxes() {
+		const r = await this.page.$eval("iframe", f => f.getBoundingClientRect().toJSON());
+		const list = await this.frame().evaluate(() => {
+			const { state, functions } = window.fusee, c = document.getElementById("canvas").getBoundingClientRect();
+			return state.boxes.map(b => ({ name: b.i ? functions[state.tree.fn[b.i]].name : "all", w: b.w, value: state.tree.value[b.i],
+				x: c.left + b.x + b.w / 2, y: c.top + b.row * 19 + 9 }));
+		});
+		return list.map(b => ({ ...b, x: b.x + r.x, y: b.y + r.y }));
+	}
+	async box(name) {
+		const all = await this.boxes(), b = all.find(box => box.name === name);
+		if (!b)
+			throw new Error(`no frame ${name}: ${all.map(box => box.name)}`);
+		return b;
+	}
+	async shot(name) {
+		if (shots)
+			await this.page.screenshot({ path: `${shots}/${name}.png` });
+	}
+	close() {
+		return this.page.close();
+	}
+}
+
+// ---- the tests ----
+
+async function refused({ address, origin }) {
+	const policy = (await ask(address)).headers["content-security-policy"];
+	ok("the policy: own origin, no inline script", policy.includes("default-src 'none'; script-src 'self'") && !policy.includes("unsafe"), policy);
+	is("a wrong token: 403", (await ask(`${origin}/${"0".repeat(48)}/profiles.json`)).statusCode, 403);
+	is("no token: 403", (await ask(origin + "/")).statusCode, 403);
+	is("a foreign Host: 421", (await ask(address, { host: "evil.example" })).statusCode, 421);
+	is("a foreign Origin: 403", (await ask(address + "profiles.json", { origin: "http://evil.example" })).statusCode, 403);
+	is("its own: 200", (await ask(address + "profiles.json", { origin })).statusCode, 200);
+	is("a file that was not named: 404", (await ask(address + "../../etc/passwd")).statusCode, 403);
+}
+async function list(v) {
+	const rows = await v.rows();
+	is("profiles by time, the latest first", rows.map(r => r.split("\t")[0]).join(), `${HOSTILE}.pb.gz,lines.pb.gz,now.pb.gz,after.pb.gz,before.pb.gz`);
+	await v.until(() => [...document.querySelectorAll("#view tbody tr")].every(r => r.cells[3].textContent));
+	ok("with their values", (await v.row("now.pb.gz")).includes("samples, cpu"), await v.rows());
+	await v.shot("profiles");
+	await v.select(() => v.page.click("text=now.pb.gz >> nth=-1"));
+	ok("a click opens one", (await v.text("#title")).includes("now.pb.gz") && (await v.text("#facts")).includes("1.00 s of cpu"), await v.text("#about"));
+}
+async function graph(v) {
+	const leaf = await v.box("leaf_a"), all = await v.box("all");
+	ok("the flame graph: a width is a share", Math.abs(leaf.w / all.w - 0.6) < 0.001, [leaf, all]);
+	await v.select(() => v.page.mouse.click(leaf.x, leaf.y));
+	ok("a click zooms, and the address keeps it", v.page.url().includes("graph=") && Math.abs((await v.box("leaf_a")).w - all.w) < 1, v.page.url());
+	const link = v.page.url();
+	ok("what is zoomed can be selected", (await v.text("#chosen")).includes("only stacks with leaf_a"), await v.text("#chosen"));
+	await v.select(() => v.page.goBack());
+	ok("the browser's button goes back", Math.abs((await v.box("leaf_a")).w - leaf.w) < 1, await v.boxes());
+	await v.frame().fill("#search", "leaf_b");
+	await v.until(() => location.hash.includes("leaf_b"));
+	is("search", await v.frame().$eval("#matched", e => e.value), "20.0 % matched");
+	await v.frame().fill("#search", "");
+	await v.frame().click("#invert");
+	ok("invert", (await v.boxes()).length && v.page.url().includes("invert"), v.page.url());
+	await v.frame().click("#invert");
+	const middle = await v.box("leaf_b");
+	await v.select(() => v.page.mouse.dblclick(middle.x, middle.y));
+	ok("a double click selects the function", v.page.url().includes("function=leaf_b"), v.page.url());
+	await v.until(() => document.documentElement.dataset.shown?.includes("function=leaf_b"));
+	ok("and filters the flame graph", !(await v.boxes()).some(b => b.name === "leaf_a"), await v.boxes());
+	await v.tab("table");
+	is("and the table", (await v.rows()).map(r => r.split("\t")[2]).sort().join(), "_start,leaf_b,main");
+	await v.select(() => v.page.click("#chosen button"));
+	is("its chip takes it back", (await v.rows()).length, 8);
+	return link;
+}
+async function table(v) {
+	is("the table begins with the hottest", (await v.rows())[0].split("\t").join(" "), "600 ms 60.0 % 600 ms 60.0 % leaf_a program");
+	await v.page.click("#view th:nth-child(3) button");
+	is("a head sorts", (await v.rows())[0].split("\t")[2], "_start");
+	is("and is marked", await v.page.getAttribute("#view th:nth-child(3)", "aria-sort"), "ascending");
+	await v.page.keyboard.press("/");
+	await v.page.keyboard.type("leaf");
+	is("search", (await v.rows()).length, 3);
+	await v.page.fill("#search", "(");
+	is("a wrong expression is said", await v.page.$eval("#view output", e => e.value), "not a regular expression");
+	await v.page.fill("#search", "");
+	await v.shot("table");
+	await v.clickRow("main");
+}
+async function callers(v) {
+	ok("a row leads to callers and callees", v.page.url().includes("view=callers") && v.page.url().includes("function=main"), v.page.url());
+	const calls = v.rows("#view table[aria-label=callees] tbody tr");
+	is("callees with values and shares", (await calls)[0], "600 ms\t60.0 %\tmiddle");
+	is("callers", (await v.rows("#view table[aria-label=callers] tbody tr")).join(), "1.00 s\t100.0 %\t_start");
+	await v.shot("callers");
+	await v.clickRow("middle");
+	is("a callee is the next function", await v.text("#view h2"), "middle");
+	await v.page.goBack();
+	await v.until(() => document.querySelector("#view h2")?.textContent === "main");
+	ok("back", true);
+}
+async function labels(v) {
+	await v.select(() => v.label("process", "bb").click());
+	is("a label filters callees", (await v.rows("#view table[aria-label=callees] tbody tr")).join(), "100 ms\t50.0 %\tdo_syscall_64,100 ms\t50.0 %\tleaf_c");
+	is("and is pressed", await v.label("process", "bb").getAttribute("aria-pressed"), "true");
+	await v.tab("graph");
+	ok("and the flame graph", !(await v.boxes()).some(b => b.name === "leaf_a") && (await v.boxes()).some(b => b.name === "leaf_c"), await v.boxes());
+	ok("and the other labels", !await v.label("thread", "aa").count(), null);
+	await v.tab("table");
+	await v.select(() => v.page.click("#chosen button >> nth=0"));
+	await v.select(() => v.label("thread", "io").click({ modifiers: ["Shift"] }));
+	ok("with shift those without", (await v.text("#chosen")).includes("thread!=io") && !await v.row("leaf_b"), await v.rows());
+	const link = v.page.url();
+	const again = await View.open(link);
+	ok("a link shows the same", (await again.text("#chosen")).includes("thread!=io") && !await again.row("leaf_b") && !!await again.row("leaf_a"), link);
+	await again.close();
+	await v.select(() => v.page.selectOption("#type", "samples"));
+	ok("another value", (await v.row("leaf_a")).startsWith("60 "), await v.rows());
+	ok("no error on the way", !v.errors.length, v.errors);
+}
+async function source(address) {
+	const v = await View.open(`${address}#file=${await number(address, "lines.pb.gz")}&view=table`);
+	await v.clickRow("add");
+	await v.tab("source");
+	const rows = await v.rows();
+	const hot = rows.filter(r => r.includes("sum += i * i;") || r.includes("for (unsigned long i"));
+	ok("source lines have the time of each", hot.some(r => /\d+ ms|\d s/.test(r.split("\t")[0])), rows);
+	is("lines beside it have none", rows.find(r => r.includes("static void add"))?.split("\t").slice(0, 3).join(), ",,3");
+	await v.shot("source");
+	await v.page.goto(`${address}#file=${await number(address, "lines.pb.gz")}&view=source&function=main`);
+	await v.page.reload();
+	await v.shown("source");
+	ok("text of a source file stays text", (await v.text()).includes("<script>window.pwned=1</script>") && !v.errors.length, v.errors);
+	is("and runs nothing", await v.page.evaluate(() => window.pwned), undefined);
+	await v.close();
+}
+async function number(address, name) {
+	const page = await browser.newPage();
+	await page.goto(address + "profiles.json");
+	const { files } = JSON.parse(await page.innerText("body"));
+	await page.close();
+	return files.find(f => f.name === name).file;
+}
+async function comparison(address) {
+	const v = await View.open(`${address}#file=${await number(address, "after.pb.gz")}&view=table`);
+	await v.select(() => v.page.selectOption("#base", { label: "before.pb.gz" }));
+	ok("a comparison has both sides", (await v.row("leaf_a")).includes("+30.00 % 30.0 % → 60.0 %"), await v.rows());
+	ok("more than chance is marked", /▲ more \+\d/.test(await v.row("leaf_a")) && /▼ less -\d/.test(await v.row("leaf_b")), await v.rows());
+	ok("what is chance too", (await v.row("same")).includes("chance"), await v.row("same"));
+	ok("new and vanished", !!await v.row("new  (new)") && !!await v.row("gone  (vanished)"), await v.rows());
+	await v.shot("compare");
+	await v.tab("graph");
+	ok("the flame graph compares, too", (await v.boxes()).some(b => b.name === "gone"), await v.boxes());
+	await v.close();
+}
+async function keyboard(address) {
+	const v = await View.open(`${address}#file=${await number(address, "now.pb.gz")}&view=table`);
+	await v.page.focus("#view tbody tr");
+	await v.page.keyboard.press("ArrowDown");
+	await v.select(() => v.page.keyboard.press("Enter"));
+	is("by keyboard: a row, Enter", await v.text("#view h2"), "leaf_b");
+	await v.select(() => v.page.keyboard.press("2"));
+	ok("a digit is a view", v.page.url().includes("view=graph"), v.page.url());
+	await v.until(() => document.documentElement.dataset.shown?.startsWith("graph"));
+	await v.frame().focus("#canvas");
+	await v.select(() => v.page.keyboard.press("3"));
+	ok("also from within the flame graph", v.page.url().includes("view=table"), v.page.url());
+	await v.page.keyboard.press("?");
+	ok("? shows the keys", await v.page.isVisible("#keys"), null);
+	await v.page.keyboard.press("Escape");
+	await v.select(() => v.page.keyboard.press("Escape"));
+	ok("Esc: all functions again", !v.page.url().includes("function="), v.page.url());
+	const roles = await v.page.evaluate(() => [document.querySelector("#tabs").role, document.querySelectorAll("[role=tab]").length,
+		document.querySelector("[role=tab][aria-selected=true]").id, document.querySelector("#view").role,
+		document.querySelector("#view").getAttribute("aria-labelledby")].join());
+	is("roles for screen readers", roles, "tablist,5,tab-table,tabpanel,tab-table");
+	await v.close();
+}
+async function widths(address) {
+	const file = await number(address, "after.pb.gz"), base = await number(address, "before.pb.gz");
+	for (const width of [400, 700, 1000, 2000]) {
+		const bad = [];
+		for (const view of ["files", "graph", "table", "callers", "source"]) {
+			const v = await View.open(`${address}#file=${file}&base=${base}&view=${view}${view === "callers" ? "&function=main" : ""}`,
+				{ width, height: 800 }, { colorScheme: width < 1000 ? "dark" : "light" });
+			let over = 0;
+			for (const f of v.page.frames())
+				over = Math.max(over, await f.evaluate(() => document.documentElement.scrollWidth - innerWidth));
+			if (over > 0 || v.errors.length)
+				bad.push([view, over, v.errors]);
+			if (width === 400 || width === 2000)
+				await v.shot(`${view}-${width}`);
+			await v.close();
+		}
+		ok(`${width} px wide: no sideways scrolling, no error`, !bad.length, bad);
+	}
+}
+async function hostile(address) {
+	const file = await number(address, HOSTILE + ".pb.gz"), v = await View.open(`${address}#file=${file}&view=table`);
+	for (let i = 1; i <= 12; i++) {
+		await v.page.evaluate(at => document.querySelectorAll("#view tbody tr")[at]?.click(), i - 1);
+		await v.page.waitForTimeout(60);
+		await v.tab("source");
+		await v.tab("graph");
+		await v.tab("table");
+		await v.page.evaluate(() => document.querySelector("#chosen button")?.click());
+		await v.shown();
+	}
+	await v.tab("files");
+	const bad = await v.page.evaluate(() => window.pwned), made = await v.page.$$eval("img, b, iframe iframe, script:not([src])", all => all.length);
+	ok("hostile names of functions, labels, units and files stay text", bad === undefined && made === 0, { bad, made });
+	const errors = v.errors.filter(e => !/431|400/.test(e)); // a name of a megabyte is no request
+	ok("and make no error", !errors.length, errors);
+	const origin = new URL(address).origin;
+	ok("nobody else is asked for anything", v.requests.every(r => r.startsWith(origin + "/") || r.startsWith("data:")), v.requests.filter(r => !r.startsWith(origin)));
+	await v.page.evaluate(() => document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.pwned=2'>"));
+	await v.page.waitForTimeout(100);
+	is("were one to get through, the policy runs nothing", await v.page.evaluate(() => window.pwned), undefined);
+	await v.close();
+}
+async function opens() {
+	const path = `${dir}:${process.env.PATH}`;
+	const { child, address } = await serve(["record", "-q", "--open", "-o", "opened.pb.gz", "--", "./work"], { PATH: path, DISPLAY: ":77", SUDO_UID: "" });
+	for (let i = 0; i < 200 * SLOW && !fs.existsSync(`${dir}/opened`); i++)
+		await new Promise(done => setTimeout(done, 50));
+	const ticket = fs.readFileSync(`${dir}/opened`, "utf8").trim();
+	ok("record --open opens the browser, without the token on its command line", ticket.startsWith(new URL(address).origin) &&
+		!ticket.includes(new URL(address).pathname.split("/")[1]), { ticket, address });
+	const v = await View.open(ticket);
+	ok("which shows the recording", v.page.url().startsWith(address) && (await v.text("#title")).includes("opened.pb.gz"), v.page.url());
+	is("the ticket leads to it once", (await ask(ticket)).statusCode, 403);
+	await v.page.reload();
+	await v.shown();
+	await v.close();
+	const code = await Promise.race([child.ended, new Promise(done => setTimeout(() => done("it runs"), 60000 * SLOW))]);
+	is("it ends some time after the page was closed", code, 0);
+}
+async function main() {
+	browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ARGS });
+	const server = await serve(["ui", "--no-browser", "profiles"]), { address } = server;
+	await refused(server);
+	const v = await View.open(address);
+	await list(v);
+	const zoomed = await graph(v);
+	await table(v);
+	await callers(v);
+	await labels(v);
+	await v.close();
+	const again = await View.open(zoomed);
+	await again.shown("graph");
+	ok("a link keeps the zoom", (await again.boxes()).find(b => b.name === "leaf_a").w > 1000, zoomed);
+	await again.close();
+	await source(address);
+	await comparison(address);
+	await keyboard(address);
+	await widths(address);
+	await hostile(address);
+	server.child.kill("SIGINT");
+	is("Ctrl-C ends it, and a page that is open does not keep it", await server.child.ended, 0);
+	await opens();
+}
+main().catch(e => ok(String(e.stack || e).split("\n").slice(0, 4).join(" "), false, null)).finally(async () => {
+	for (const child of servers)
+		child.kill("SIGKILL");
+	if (browser)
+		await browser.close();
+	console.log(`1..${n}`);
+	process.exit(failed ? 1 : 0);
+});
