@@ -188,9 +188,12 @@ void claims_library(struct claims *c, struct process *process, const struct proc
 					  .bias = m->bias};
 	const struct fusee_unwinder_ops *ops = ops_of(c, unwinder);
 	struct process_code *p = ops->mapped ? code_get(c, process) : NULL;
+	const struct inspection_slab *slab = m->file->slabs[unwinder];
 
 	if (!p || process->replaced || p->library[unwinder] == m->bias + 1)
 		return;
+	if (slab && slab->n <= UINT32_MAX)
+		view.table = (struct fusee_table){slab->words, (uint32_t)slab->n, 4};
 	p->library[unwinder] = m->bias + 1;
 	call_mapped(p, unwinder, &view);
 }

@@ -86,6 +86,9 @@ struct fusee_mapping_view {
 	uint32_t size, flags; /* enum fusee_view_flags */
 	uint64_t lo, hi;      /* addresses [lo, hi) */
 	uint64_t bias;        /* of a library: address of its vaddr 0 */
+	/* Of a library: the words of the table that inspect() has made of it. Older hosts: see
+	 * FUSEE_HAS. */
+	struct fusee_table table;
 };
 
 struct fusee_process_info {

@@ -380,7 +380,7 @@ static inline int fusee_testing_mapped(struct fusee_testing *t, uint64_t process
 				       uint64_t hi)
 {
 	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
-	struct fusee_mapping_view m = {sizeof(m), 0, lo, hi, 0};
+	struct fusee_mapping_view m = FUSEE_SIZED(struct fusee_mapping_view, .lo = lo, .hi = hi);
 
 	return ops->mapped(t->ctx, process, &m);
 }

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Where an interrupted function has not made its frame yet, or has taken it down, by the
+ * instructions at pc. A part of the step: hotspot.bpf.c includes it.
+ */
+#ifndef HOTSPOT_CODE_H
+#define HOTSPOT_CODE_H
+
+#include "state.h"
+
+/* What is on the stack at pc. */
+enum edge {
+	EDGE_NONE,   /* the frame, as far as the bytes tell */
+	EDGE_RETURN, /* the return address, and nothing of this function */
+	EDGE_SAVED,  /* the saved frame pointer, then the return address */
+	EDGE_KEPT,   /* the frame, but the frame pointer is not saved yet */
+};
+
+/* Byte i behind pc, or before it. */
+FUSEE_FN __u32 byte(const struct near *n, __u32 i)
+{
+	return n->code[(i + CODE_BEFORE) & 127];
+}
+
+/* push %rbp; sub $..,%rsp or mov %rsp,%rbp: is the second of them at byte i? */
+FUSEE_FN int makes_frame(const struct near *n, __u32 i)
+{
+	if (byte(n, i) != 0x48)
+		return 0;
+	return ((byte(n, i + 1) == 0x81 || byte(n, i + 1) == 0x83) && byte(n, i + 2) == 0xec) ||
+	       (byte(n, i + 1) == 0x8b && byte(n, i + 2) == 0xec) ||
+	       (byte(n, i + 1) == 0x89 && byte(n, i + 2) == 0xe5);
+}
+
+/* Bytes of an instruction that may be between the end of a frame and `ret`; 0: it is none of them.
+ * They poll for safepoints, compare a field of the thread (r15) and jump, or are vzeroupper. */
+FUSEE_FN __u32 tail_length(const struct near *n, __u32 i)
+{
+	__u32 a = byte(n, i), b = byte(n, i + 1), c = byte(n, i + 2);
+
+	if (a == 0x49 && b == 0x3b && c == 0xa7) /* cmp d32(%r15),%rsp */
+		return 7;
+	if (a == 0x49 && b == 0x3b && c == 0x67) /* cmp d8(%r15),%rsp */
+		return 4;
+	if (a == 0x4d && b == 0x8b && c == 0x97) /* mov d32(%r15),%r10 */
+		return 7;
+	if (a == 0x4d && b == 0x8b && c == 0x57)
+		return 4;
+	if (a == 0x41 && b == 0x85 && c == 0x02) /* test %eax,(%r10) */
+		return 3;
+	if (a == 0x49 && b == 0x83 && c == 0x7f) /* cmpq $i8,d8(%r15) */
+		return 5;
+	if (a == 0x49 && b == 0x83 && c == 0xbf)
+		return 8;
+	if (a == 0x49 && b == 0x81 && c == 0x7f)
+		return 8;
+	if (a == 0x0f && (b == 0x85 || b == 0x87)) /* jne, ja */
+		return 6;
+	if (a == 0x75 || a == 0x77)
+		return 2;
+	return a == 0xc5 && b == 0xf8 && c == 0x77 ? 3 : 0;
+}
+
+/* Are there only such instructions up to `ret`? */
+FUSEE_FN int is_tail(const struct near *n)
+{
+	__u32 i = 0, size;
+
+	for (int k = 0; k < 6; k++) {
+		if (byte(n, i) == 0xc3 || byte(n, i) == 0xc2)
+			return 1;
+		size = tail_length(n, i);
+		if (!size)
+			return 0;
+		i += size;
+	}
+	return 0;
+}
+
+/* Code behind a compiled method that is reached with its frame taken down or not made:
+ * lea ..(%rip),%r10; mov %r10,d(%r15); jmp, where a return polls; mov $..,%rbx; jmp, which a call
+ * goes through. */
+FUSEE_FN int is_behind_method(const struct near *n)
+{
+	if (byte(n, 0) == 0x4c && byte(n, 1) == 0x8d && byte(n, 2) == 0x15)
+		return byte(n, 7) == 0x4d && byte(n, 8) == 0x89;
+	if (byte(n, 0) == 0x4d && byte(n, 1) == 0x89 && byte(n, 2) == 0x97)
+		return byte(n, 7) == 0xe9;
+	if (byte(n, 0) == 0x48 && byte(n, 1) == 0xbb)
+		return byte(n, 10) == 0xe9;
+	if (byte(n, 0) != 0xe9)
+		return 0;
+	return (byte(n, -7u) == 0x4d && byte(n, -6u) == 0x89 && byte(n, -5u) == 0x97) ||
+	       (byte(n, -10u) == 0x48 && byte(n, -9u) == 0xbb);
+}
+
+/* Of code whose frame is complete `complete` bytes from pc on, at most; 0 or less: the frame is, or
+ * the code does not say. enum edge, or -1: the code cannot be read. */
+static int edge(struct fusee_unwind *u, __u32 complete)
+{
+	struct near *n = near(u);
+
+	if (!n || fusee_read(u, n->code, CODE_BYTES, u->pc - CODE_BEFORE))
+		return -1;
+	if (byte(n, 0) == 0xc3 || byte(n, 0) == 0xc2 || byte(n, 0) == 0x55)
+		return EDGE_RETURN;
+	if (byte(n, 0) == 0x5d)
+		return EDGE_SAVED;
+	if (makes_frame(n, 0))
+		return byte(n, -1u) == 0x55 ? EDGE_SAVED : EDGE_RETURN;
+	/* sub $..,%rsp came first: mov %rbp,d(%rsp) saves it */
+	if (byte(n, 0) == 0x48 && byte(n, 1) == 0x89 &&
+	    (byte(n, 2) == 0x6c || byte(n, 2) == 0xac) && byte(n, 3) == 0x24 && (__s32)complete > 0)
+		return EDGE_KEPT;
+	for (__u32 i = 1; i < CODE_BYTES - CODE_BEFORE - 2; i++) {
+		if ((__s32)i >= (__s32)complete)
+			break;
+		if (makes_frame(n, i))
+			return EDGE_RETURN;
+	}
+	return is_tail(n) || is_behind_method(n) ? EDGE_RETURN : EDGE_NONE;
+}
+FUSEE_PART(fusee_hotspot_edge, edge)
+
+#endif

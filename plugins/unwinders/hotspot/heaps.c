@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "heaps.h"
+
+#include <stdlib.h>
+
+#include "lists.h"
+
+#define MOST_HEAP (1ull << 32) /* bytes of a heap of code; the JVM allows 2 GiB for all */
+#define MOST_BLOCKS 256u       /* of memory that are read to find them */
+#define TRIES 32u
+#define PAUSE_NS 20000000u /* after the first try; each next is so much longer */
+
+struct heap {
+	uint64_t lo, hi, map;
+	uint32_t shift;
+};
+
+static uint64_t address(const uint32_t *words)
+{
+	return words[0] | (uint64_t)words[1] << 32;
+}
+
+static void put_address(uint32_t *words, uint64_t v)
+{
+	words[0] = (uint32_t)v;
+	words[1] = (uint32_t)(v >> 32);
+}
+
+static bool read_heap(struct hotspot_memory *m, const uint32_t *w, uint64_t at, struct heap *h)
+{
+	uint64_t memory = at + w[HOTSPOT_HEAP_MEMORY], segmap = at + w[HOTSPOT_HEAP_SEGMAP];
+
+	return hotspot_memory_read(m, memory + w[HOTSPOT_SPACE_LOW], &h->lo, sizeof(h->lo)) &&
+	       hotspot_memory_read(m, memory + w[HOTSPOT_SPACE_END], &h->hi, sizeof(h->hi)) &&
+	       hotspot_memory_read(m, segmap + w[HOTSPOT_SPACE_LOW], &h->map, sizeof(h->map)) &&
+	       hotspot_memory_read(m, at + w[HOTSPOT_HEAP_LOG2], &h->shift, sizeof(h->shift)) &&
+	       h->lo && h->lo < h->hi && h->hi - h->lo <= MOST_HEAP && h->map && h->shift >= 4 &&
+	       h->shift <= 16;
+}
+
+/* Writes the heaps of code into the words; the number of them. */
+static uint32_t read_heaps(struct hotspot_memory *m, uint32_t *w)
+{
+	uint64_t array, data, at;
+	struct heap h;
+	uint32_t n, i;
+
+	if (!hotspot_memory_read(m, address(w + HOTSPOT_HEAPS), &array, sizeof(array)) || !array ||
+	    !hotspot_memory_read(m, array + w[HOTSPOT_ARRAY_LEN], &n, sizeof(n)) ||
+	    n > HOTSPOT_MOST_HEAPS ||
+	    !hotspot_memory_read(m, array + w[HOTSPOT_ARRAY_DATA], &data, sizeof(data)))
+		return 0;
+	for (i = 0; i < n; i++) {
+		uint32_t *to = w + HOTSPOT_FIRST_HEAP + i * HOTSPOT_HEAP_WORDS;
+
+		if (!hotspot_memory_read(m, data + 8ull * i, &at, sizeof(at)) ||
+		    !read_heap(m, w, at, &h))
+			break;
+		put_address(to + HOTSPOT_HEAP_LO, h.lo);
+		put_address(to + HOTSPOT_HEAP_HI, h.hi);
+		put_address(to + HOTSPOT_HEAP_MAP, h.map);
+		to[HOTSPOT_HEAP_SHIFT] = h.shift;
+	}
+	w[HOTSPOT_NHEAPS] = i;
+	return i;
+}
+
+/* Claims heaps that are new. 0 or -errno. */
+static int claim(const struct fusee_self *self, uint64_t process, struct hotspot_jvm *jvm)
+{
+	const struct fusee_unwinder_host *host = self->host->unwinder;
+	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim,
+					   .flags = FUSEE_CLAIM_STEP | FUSEE_CLAIM_NAME);
+	int err = host->process_slab(self->in, process, jvm->words, HOTSPOT_WORDS);
+
+	while (!err && jvm->nheaps < jvm->words[HOTSPOT_NHEAPS]) {
+		const uint32_t *w = jvm->words + HOTSPOT_FIRST_HEAP +
+				    jvm->nheaps * HOTSPOT_HEAP_WORDS;
+
+		c.range = (struct fusee_range){address(w + HOTSPOT_HEAP_LO),
+					       address(w + HOTSPOT_HEAP_HI)};
+		err = host->process_claim(self->in, process, &c);
+		jvm->nheaps += !err;
+	}
+	return err;
+}
+
+/* 0, also if there are none yet; or -errno. */
+static int try_claim(const struct fusee_self *self, uint64_t process, struct hotspot_jvm *jvm)
+{
+	struct hotspot_memory *m = jvm->memory;
+	enum hotspot_lists lists = HOTSPOT_LISTS_READ;
+	int err = 0;
+
+	if (!jvm->read) {
+		lists = hotspot_read_lists(m, jvm);
+		jvm->read = lists == HOTSPOT_LISTS_READ;
+	}
+	if (jvm->read && read_heaps(m, jvm->words) > jvm->nheaps)
+		err = claim(self, process, jvm);
+	if (hotspot_memory_may_pass(hotspot_memory_error(m)))
+		return -EAGAIN;
+	if (!jvm->nheaps) /* while a JVM starts, its lists may be incomplete */
+		jvm->read = false;
+	jvm->tries++;
+	if (lists == HOTSPOT_LISTS_STRANGE && jvm->tries == TRIES)
+		fusee_log(self, FUSEE_WARNING,
+			  "Java's methods are not named: a JVM lays out its lists otherwise");
+	return err;
+}
+
+int hotspot_claim_heaps(const struct fusee_self *self, uint64_t process, struct hotspot_jvm *jvm)
+{
+	uint64_t now = fusee_now(CLOCK_MONOTONIC);
+	int err;
+
+	if (!jvm->known || now < jvm->next_ns || jvm->tries >= TRIES)
+		return 0;
+	jvm->next_ns = now + (jvm->tries + 1ull) * PAUSE_NS;
+	if (!jvm->memory)
+		jvm->memory = hotspot_memory_new(self->host->unwinder, process, MOST_BLOCKS);
+	if (!jvm->memory)
+		return -ENOMEM;
+	err = try_claim(self, process, jvm);
+	if (err == -EAGAIN)
+		return 0;
+	hotspot_memory_free(jvm->memory);
+	jvm->memory = NULL;
+	return err;
+}

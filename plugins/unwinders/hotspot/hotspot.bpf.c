@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The step for code that a JVM has made. Its heaps of code consist of blocks; a map of segments
+ * leads from any address to the block's beginning, which has a CodeBlob: of a compiled method, of
+ * the interpreter, or of stubs. Code of a blob with a frame size has its caller's sp at a fixed
+ * distance from its own, and the caller's frame pointer right below the return address. Interpreted
+ * methods keep a frame pointer, and at fixed places below it the method, where it is, and the
+ * caller's sp.
+ */
+#include <fusee/unwinder.bpf.h>
+
+#include "code.h"
+#include "emit.h"
+#include "state.h"
+
+/* ---- which code it is ---- */
+
+#define MOST_HOPS 64
+
+/* BLOB becomes the blob of this heap that has pc. 0 or -1. */
+static int find_in_heap(struct fusee_unwind *u, __u32 heap)
+{
+	__u64 lo = address(u, heap + HOTSPOT_HEAP_LO), length, at;
+	__u64 map = address(u, heap + HOTSPOT_HEAP_MAP);
+	__u32 shift = word(u, heap + HOTSPOT_HEAP_SHIFT) & 31;
+	__u8 hop, used;
+
+	at = (u->pc - lo) >> shift;
+	for (int i = 0;; i++) {
+		if (i == MOST_HOPS || AT(u, &hop, map + at) || hop == 0xff || hop > at)
+			return -1;
+		if (!hop)
+			break;
+		at -= hop;
+	}
+	at = lo + (at << shift);
+	if (AT(u, &length, at + word(u, HOTSPOT_BLOCK_LENGTH)) ||
+	    AT(u, &used, at + word(u, HOTSPOT_BLOCK_USED)) || !used || length >> 32 ||
+	    u->pc - at >= length << shift)
+		return -1;
+	u->scratch[BLOB] = at + word(u, HOTSPOT_BLOCK_SIZE);
+	return 0;
+}
+FUSEE_PART(fusee_hotspot_find_in_heap, find_in_heap)
+
+/* BLOB, NAME and the heaps' bounds of this pc. 0 or -1. */
+static int find_blob(struct fusee_unwind *u, __u32 unused)
+{
+	__u32 n = word(u, HOTSPOT_NHEAPS), found = 0;
+
+	(void)unused;
+	u->scratch[LO] = ~0ull;
+	u->scratch[HI] = 0;
+	for (__u32 i = 0; i < HOTSPOT_MOST_HEAPS; i++) {
+		__u32 heap = HOTSPOT_FIRST_HEAP + i * HOTSPOT_HEAP_WORDS;
+		__u64 lo, hi;
+
+		if (i >= n)
+			break;
+		lo = address(u, heap + HOTSPOT_HEAP_LO);
+		hi = address(u, heap + HOTSPOT_HEAP_HI);
+		if (lo < u->scratch[LO])
+			u->scratch[LO] = lo;
+		if (hi > u->scratch[HI])
+			u->scratch[HI] = hi;
+		if (u->pc >= lo && u->pc < hi)
+			found = heap;
+	}
+	if (!found || FUSEE_CALL(fusee_hotspot_find_in_heap, u, found) ||
+	    AT(u, &u->scratch[NAME], u->scratch[BLOB] + word(u, HOTSPOT_BLOB_NAME)))
+		return -1;
+	return AT(u, &u->scratch[NAME8], u->scratch[NAME]);
+}
+FUSEE_PART(fusee_hotspot_find_blob, find_blob)
+
+#define IS_NMETHOD TEXT8('n', 'm', 'e', 't', 'h', 'o', 'd', 0)
+#define IS_NATIVE TEXT8('n', 'a', 't', 'i', 'v', 'e', ' ', 'n')
+#define IS_INTERPRETER TEXT8('I', 'n', 't', 'e', 'r', 'p', 'r', 'e')
+#define IS_STUBS TEXT8('S', 't', 'u', 'b', 'R', 'o', 'u', 't')
+#define IS_HANDLES TEXT8('M', 'e', 't', 'h', 'o', 'd', 'H', 'a')
+
+/* ---- code with a frame of fixed size ---- */
+
+#define MOST_FRAME (1u << 20)
+#define SLOTS 8 /* words above the expected place in which a return address is looked for */
+
+/* The code was interrupted where it has changed sp by itself: the return address is near. A guess.
+ */
+static int guess_caller(struct fusee_unwind *u, __u32 size)
+{
+	__u64 w;
+
+	for (int i = 0; i < SLOTS; i++) {
+		__u64 at = u->sp + size + 8ull * i;
+
+		if (AT(u, &w, at - 8))
+			break;
+		if (!is_behind_call(u, w))
+			continue;
+		u->flags |= FUSEE_GUESSED;
+		return i || size > 8 ? to_caller_of_frame(u, at) : to_caller(u, w, at);
+	}
+	return fusee_stop(u, HOTSPOT_NO_FRAME);
+}
+FUSEE_PART(fusee_hotspot_guess_caller, guess_caller)
+
+/* Where the frame ends, and whether it is there. 0 or -1. */
+struct frame {
+	__u32 size; /* bytes; 0: it has none */
+	int edge;
+};
+
+FUSEE_FN int read_frame(struct fusee_unwind *u, struct frame *f)
+{
+	__u64 blob = u->scratch[BLOB], code;
+	__u32 size, complete;
+
+	if (AT(u, &size, blob + word(u, HOTSPOT_BLOB_FRAME_SIZE)) ||
+	    AT(u, &complete, blob + word(u, HOTSPOT_BLOB_FRAME_COMPLETE)) ||
+	    AT(u, &code, blob + word(u, HOTSPOT_BLOB_CODE)))
+		return -1;
+	f->size = size < MOST_FRAME / 8 ? size * 8 : 0;
+	f->edge = EDGE_NONE;
+	if (!is_exact(u))
+		return 0;
+	f->edge = FUSEE_CALL(fusee_hotspot_edge, u, (__u32)(code + complete - u->pc));
+	return f->edge < 0 ? -1 : 0;
+}
+
+/* Steps from code with a frame of fixed size, or with none. */
+static int leave_sized(struct fusee_unwind *u, __u32 unused)
+{
+	struct frame f;
+	__u64 pc;
+
+	(void)unused;
+	if (read_frame(u, &f))
+		return fusee_stop(u, HOTSPOT_UNREADABLE);
+	if (f.edge == EDGE_SAVED)
+		f.size = 16;
+	else if (f.edge == EDGE_RETURN || f.size < 16)
+		f.size = 8;
+	if (AT(u, &pc, u->sp + f.size - 8))
+		return fusee_stop(u, HOTSPOT_UNREADABLE);
+	if (!is_java_code(u, pc))
+		return FUSEE_CALL(fusee_hotspot_guess_caller, u, f.size);
+	return f.size == 8 || f.edge == EDGE_KEPT ? to_caller(u, pc, u->sp + f.size)
+						  : to_caller_of_frame(u, u->sp + f.size);
+}
+FUSEE_PART(fusee_hotspot_leave_sized, leave_sized)
+
+/* Pushes the method of a compiled method. 0 or -1. */
+static int push_compiled(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 blob = u->scratch[BLOB], code, key, place;
+	__u32 id, offset;
+
+	(void)unused;
+	if (AT(u, &id, blob + word(u, HOTSPOT_NMETHOD_COMPILE_ID)) ||
+	    AT(u, &code, blob + word(u, HOTSPOT_BLOB_CODE)) ||
+	    AT(u, &u->scratch[METHOD], blob + word(u, HOTSPOT_NMETHOD_METHOD)))
+		return -1;
+	offset = (__u32)(u->pc - code);
+	key = fusee_mix(fusee_mix(0x6e6d, blob), id);
+	place = fusee_mix(key, HOTSPOT_IS_PLACE | offset);
+	fusee_push(u, key, HOTSPOT_IS_PLACE | offset);
+	if (fusee_emitted(u, HOTSPOT_PLACE, place))
+		return 0;
+	u->scratch[KEY] = place;
+	FUSEE_CALL(fusee_hotspot_emit_place, u, 0);
+	return 0;
+}
+FUSEE_PART(fusee_hotspot_push_compiled, push_compiled)
+
+/* ---- the interpreter ---- */
+
+#define FARTHEST (1ull << 20) /* bytes of one interpreted frame, at most */
+
+/* frame_x86.hpp of JDK 9 and later: the words of an interpreted frame, from its last on. */
+struct interpreted {
+	__u64 bcp, locals, cache, data, mirror, method, last_sp, sender_sp, fp, pc;
+};
+#define BELOW_FP 64
+
+/* The address of the caller's sp as r13 has it where a method begins, rbx where one returns. 0: it
+ * is not near. */
+FUSEE_FN __u64 sender_sp(const struct fusee_unwind *u)
+{
+	if (u->valid_regs >> FUSEE_X86_R13 & 1 && u->regs[FUSEE_X86_R13] - u->sp < FARTHEST)
+		return u->regs[FUSEE_X86_R13];
+	if (u->valid_regs >> FUSEE_X86_RBX & 1 && u->regs[FUSEE_X86_RBX] - u->sp < FARTHEST)
+		return u->regs[FUSEE_X86_RBX];
+	return 0;
+}
+
+/* The code was interrupted with no frame of its own: a method begins or ends, or a stub without
+ * frame. Is its return address on top of the stack, or in rax? 1: the state is the caller's. */
+static int leave_bare(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 sender = sender_sp(u), pc;
+
+	(void)unused;
+	if (!AT(u, &pc, u->sp) && is_behind_call(u, pc)) {
+		to_caller(u, pc, sender > u->sp + 8 ? sender : u->sp + 8);
+		return 1;
+	}
+	pc = u->regs[FUSEE_X86_RAX];
+	if (u->valid_regs >> FUSEE_X86_RAX & 1 && sender > u->sp && is_behind_call(u, pc)) {
+		to_caller(u, pc, sender);
+		return 1;
+	}
+	return 0;
+}
+FUSEE_PART(fusee_hotspot_leave_bare, leave_bare)
+
+/* Is this a frame of the interpreter, with METHOD? Its bci, HOTSPOT_NO_BCI: it has none or it is
+ * not known; -1: it is no such frame. */
+FUSEE_FN __s64 read_interpreted(struct fusee_unwind *u, struct interpreted *f)
+{
+	__u64 constants, code;
+	unsigned short size;
+
+	if (u->flags & FUSEE_FP_LOST || u->fp & 7 || u->fp - u->sp > FARTHEST ||
+	    fusee_read(u, f, sizeof(*f), u->fp - BELOW_FP) || f->sender_sp & 7 ||
+	    f->sender_sp < u->fp + 16 || f->sender_sp - u->fp > FARTHEST ||
+	    !is_java_code(u, f->pc) ||
+	    AT(u, &constants, f->method + word(u, HOTSPOT_METHOD_CONST)) ||
+	    AT(u, &size, constants + word(u, HOTSPOT_CONST_CODE_SIZE)))
+		return -1;
+	u->scratch[METHOD] = f->method;
+	if (!size) /* a native method */
+		return HOTSPOT_NO_BCI;
+	code = constants + word(u, HOTSPOT_CONST_SIZE);
+	if (is_exact(u) && u->regs[FUSEE_X86_R13] - code < size)
+		return (__s64)(u->regs[FUSEE_X86_R13] - code);
+	return f->bcp - code < size ? (__s64)(f->bcp - code) : -1;
+}
+
+static int interpreted(struct fusee_unwind *u, __u32 unused)
+{
+	struct interpreted f;
+	__s64 bci;
+
+	(void)unused;
+	if (is_exact(u) && FUSEE_CALL(fusee_hotspot_leave_bare, u, 0) == 1) {
+		FUSEE_CALL(fusee_hotspot_push_stub, u, 0);
+		return FUSEE_NEXT;
+	}
+	bci = read_interpreted(u, &f);
+	if (bci < 0)
+		return fusee_stop(u, HOTSPOT_NO_INTERPRETED);
+	if (FUSEE_CALL(fusee_hotspot_name_method, u, 0))
+		return fusee_stop(u, HOTSPOT_UNREADABLE);
+	fusee_push(u, u->scratch[KEY], (__u64)bci);
+	u->fp = f.fp;
+	return to_caller(u, f.pc, f.sender_sp);
+}
+FUSEE_PART(fusee_hotspot_interpreted, interpreted)
+
+/* ---- stubs ---- */
+
+/* Stubs, that which calls Java among them, keep a frame pointer if they have a frame. */
+static int stub(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 at = address(u, HOTSPOT_CALL_STUB), behind = 0;
+	int e = EDGE_NONE;
+
+	(void)unused;
+	if (AT(u, &behind, at))
+		return fusee_stop(u, HOTSPOT_UNREADABLE);
+	if (is_exact(u))
+		e = FUSEE_CALL(fusee_hotspot_edge, u, 0);
+	FUSEE_CALL(fusee_hotspot_push_stub, u, u->pc == behind);
+	if (e == EDGE_SAVED)
+		return to_caller_of_frame(u, u->sp + 16);
+	if (e == EDGE_RETURN && !AT(u, &at, u->sp))
+		return to_caller(u, at, u->sp + 8);
+	if (is_exact(u) && u->fp != u->sp && FUSEE_CALL(fusee_hotspot_leave_bare, u, 0) == 1)
+		return FUSEE_NEXT;
+	if (u->flags & FUSEE_FP_LOST || u->fp & 7 || u->fp - u->sp > FARTHEST)
+		return fusee_stop(u, HOTSPOT_NO_FRAME);
+	if (u->pc != behind)
+		u->flags |= FUSEE_GUESSED;
+	return to_caller_of_frame(u, u->fp + 16);
+}
+FUSEE_PART(fusee_hotspot_stub, stub)
+
+/* Adapters between the interpreter and compiled code, and other code without frames. */
+FUSEE_FN int bare(struct fusee_unwind *u)
+{
+	FUSEE_CALL(fusee_hotspot_push_stub, u, 0);
+	return is_exact(u) && FUSEE_CALL(fusee_hotspot_leave_bare, u, 0) == 1
+		       ? FUSEE_NEXT
+		       : fusee_stop(u, HOTSPOT_NO_FRAME);
+}
+
+/* ---- the step ---- */
+
+FUSEE_FN int has_frame_size(struct fusee_unwind *u)
+{
+	__s32 size;
+
+	return !AT(u, &size, u->scratch[BLOB] + word(u, HOTSPOT_BLOB_FRAME_SIZE)) && size > 0;
+}
+
+static int hotspot_step(struct fusee_unwind *u)
+{
+	u->error = 0;
+	if (u->words != HOTSPOT_WORDS || !u->tls) /* over a stack copy nothing of it can be read */
+		return FUSEE_PASS;
+	if (FUSEE_CALL(fusee_hotspot_find_blob, u, 0))
+		return fusee_stop(u, HOTSPOT_NO_CODE);
+	if (u->scratch[NAME8] == IS_NMETHOD || u->scratch[NAME8] == IS_NATIVE) {
+		if (FUSEE_CALL(fusee_hotspot_push_compiled, u, 0))
+			return fusee_stop(u, HOTSPOT_UNREADABLE);
+		return FUSEE_CALL(fusee_hotspot_leave_sized, u, 0);
+	}
+	if (u->scratch[NAME8] == IS_INTERPRETER || u->scratch[NAME8] == IS_HANDLES)
+		return FUSEE_CALL(fusee_hotspot_interpreted, u, 0);
+	if (u->scratch[NAME8] == IS_STUBS)
+		return FUSEE_CALL(fusee_hotspot_stub, u, 0);
+	if (!has_frame_size(u))
+		return bare(u);
+	FUSEE_CALL(fusee_hotspot_push_stub, u, 0);
+	return FUSEE_CALL(fusee_hotspot_leave_sized, u, 0);
+}
+FUSEE_LANGUAGE_STEP(hotspot, hotspot_step);

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unwinder "hotspot": methods of Java in a JVM of OpenJDK. x86-64. */
+#include <fusee/helpers.h>
+#include <fusee/unwinder.bpf.h>
+
+#include "heaps.h"
+#include "inspect.h"
+#include "memory.h"
+#include "names.h"
+
+int fusee_step_hotspot(struct fusee_unwind *u);
+FUSEE_EMBED(hotspot_bpf, "hotspot.bpf.o");
+
+struct hotspot {
+	struct fusee_self self;
+	void *processes; /* see names.h */
+};
+
+static int on_inspect(void *ctx, uint64_t file)
+{
+	struct hotspot *h = ctx;
+
+	return hotspot_inspect(&h->self, file);
+}
+
+/* Keeps the library's table, or claims what the JVM has made. */
+static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
+{
+	struct hotspot *h = ctx;
+	struct hotspot_jvm *jvm = hotspot_names_jvm(&h->processes, process);
+
+	if (!jvm)
+		return -ENOMEM;
+	if (m->flags & FUSEE_VIEW_LIBRARY && FUSEE_HAS(m, table) &&
+	    m->table.n == sizeof(jvm->table) / sizeof(jvm->table[0])) {
+		hotspot_memory_free(jvm->memory);
+		*jvm = (struct hotspot_jvm){.bias = m->bias, .known = true};
+		memcpy(jvm->table, m->table.at, sizeof(jvm->table));
+	}
+	return hotspot_claim_heaps(&h->self, process, jvm);
+}
+
+/* The JVM makes its heaps of code one by one. */
+static int on_refresh(void *ctx, uint64_t process)
+{
+	struct hotspot *h = ctx;
+	struct hotspot_jvm *jvm = hotspot_names_jvm(&h->processes, process);
+
+	return jvm ? hotspot_claim_heaps(&h->self, process, jvm) : -ENOMEM;
+}
+
+static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e)
+{
+	struct hotspot *h = ctx;
+	int kept = hotspot_names_add(&h->processes, process, e->kind, e->key, e->bytes.p,
+				     e->bytes.len);
+
+	if (kept < 0)
+		fusee_count_by(&h->self, "methods_lost", "reason",
+			       kept == -ENOSPC   ? "too many of one process"
+			       : kept == -ENOMEM ? "no memory"
+						 : "damaged",
+			       1);
+	return kept;
+}
+
+static int show(const struct hotspot *h, const struct hotspot_named *named,
+		struct fusee_frame_out *out)
+{
+	struct fusee_source_frame f = FUSEE_SIZED(struct fusee_source_frame, .flags = named->flags);
+
+	f.function = fusee_text(named->name);
+	f.system_name = fusee_text(named->system);
+	f.file = fusee_text(named->file);
+	return h->self.host->unwinder->frame(out, &f);
+}
+
+/* A place in a compiled method: what was inlined there, innermost first. */
+static int show_place(const struct hotspot *h, const struct fusee_raw_frame *frame,
+		      struct fusee_frame_out *out)
+{
+	const struct hotspot_place *place = hotspot_names_place(
+		&h->processes, frame->process, fusee_mix(frame->v[0], frame->v[1]));
+
+	for (uint32_t i = 0; place && i < place->n; i++) {
+		const struct hotspot_named *named = hotspot_names_method(
+			&h->processes, frame->process, place->scope[i].method);
+
+		if (!named)
+			return i ? (int)i : 0;
+		if (show(h, named, out))
+			return -ENOMEM;
+	}
+	return place ? (int)place->n : 0;
+}
+
+static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)
+{
+	struct hotspot *h = ctx;
+	const struct hotspot_named *named;
+
+	if (frame->addr) /* the machine's frame of code that no step has named */
+		return 0;
+	if (frame->v[1] & HOTSPOT_IS_PLACE)
+		return show_place(h, frame, out);
+	named = frame->v[1] & HOTSPOT_IS_STUB
+			? hotspot_names_stub(&h->processes, frame->process, frame->v[0])
+			: hotspot_names_method(&h->processes, frame->process, frame->v[0]);
+	if (!named)
+		return 0;
+	return show(h, named, out) ? -ENOMEM : 1;
+}
+
+static void on_detach(void *ctx, uint64_t process)
+{
+	struct hotspot *h = ctx;
+
+	hotspot_names_remove(&h->processes, process);
+}
+
+static void on_fini(void *ctx)
+{
+	struct hotspot *h = ctx;
+
+	hotspot_names_free(&h->processes);
+}
+
+static const char *const reasons[] = HOTSPOT_REASONS;
+
+static const char *const files[] = {"libjvm.so", NULL};
+static const struct fusee_runtime runtimes[] = {
+	FUSEE_SIZED(struct fusee_runtime, .name = "Java", .files = files, .major = 17),
+};
+
+static const struct fusee_unwinder_ops ops = {
+	.size = sizeof(ops),
+	.slab_version = 2,
+	.frame_type = "jvm",
+	.reasons = reasons,
+	.bpf = hotspot_bpf,
+	.bpf_end = hotspot_bpf_end,
+	.native_step = fusee_step_hotspot,
+	.inspect = on_inspect,
+	.mapped = on_mapped,
+	.refresh = on_refresh,
+	.record = on_record,
+	.symbolize = on_symbolize,
+	.detach = on_detach,
+	.runtimes = FUSEE_TABLE(runtimes),
+	.tested = "OpenJDK 17.0.15",
+};
+
+FUSEE_PLUGIN(hotspot, FUSEE_UNWINDER, .version = "0.1",
+	     .doc = "Methods of Java that a JVM of OpenJDK runs.",
+	     .ctx_size = sizeof(struct hotspot), .init = fusee_self_init, .fini = on_fini,
+	     .ops = &ops);

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inspect.h"
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "required.h"
+#include "words.h"
+
+#define MOST_RELOCATIONS (1u << 21)
+#define MOST_ENTRIES 8192u /* of a list; releases have some 800 */
+#define TEXT 48            /* bytes of a name that are compared */
+
+struct pointer {
+	uint64_t at, to; /* vaddrs */
+};
+
+struct library {
+	const struct fusee_self *self;
+	const struct fusee_unwinder_host *host;
+	uint64_t file;
+	struct pointer *pointers; /* by `at`: what relocations write */
+	uint64_t npointers;
+	uint32_t words[HOTSPOT_TABLE_WORDS];
+};
+
+/* ---- pointers in the file ---- */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct pointer *x = a, *y = b;
+
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* 0 or -errno. */
+static int read_pointers(struct library *l)
+{
+	struct fusee_section s = FUSEE_SIZED(struct fusee_section);
+	Elf64_Rela r;
+	uint64_t n;
+
+	if (l->host->file_section(l->file, ".rela.dyn", &s) || !s.bytes.p)
+		return -ENOENT;
+	n = s.bytes.len / sizeof(r);
+	if (n > MOST_RELOCATIONS)
+		return -E2BIG;
+	l->pointers = malloc((n ? n : 1) * sizeof(*l->pointers));
+	if (!l->pointers)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < n; i++) {
+		memcpy(&r, (const char *)s.bytes.p + i * sizeof(r), sizeof(r));
+		if (ELF64_R_TYPE(r.r_info) == R_X86_64_RELATIVE)
+			l->pointers[l->npointers++] = (struct pointer){r.r_offset,
+								       (uint64_t)r.r_addend};
+	}
+	qsort(l->pointers, l->npointers, sizeof(*l->pointers), by_place);
+	return 0;
+}
+
+/* Where the pointer at this vaddr leads. 0: nowhere. */
+static uint64_t pointer_at(const struct library *l, uint64_t at)
+{
+	const struct pointer key = {at, 0};
+	const struct pointer *p = bsearch(&key, l->pointers, l->npointers, sizeof(key), by_place);
+	uint64_t to;
+
+	if (p)
+		return p->to;
+	/* packed relocations (.relr.dyn) have what they add to in place */
+	return l->host->file_read(l->file, at, &to, sizeof(to)) ? 0 : to;
+}
+
+/* The text at the pointer at this vaddr, "" none that is short enough. */
+static void read_text(const struct library *l, uint64_t at, char text[TEXT])
+{
+	uint64_t from = pointer_at(l, at);
+
+	if (!from || l->host->file_read(l->file, from, text, TEXT) || !memchr(text, 0, TEXT))
+		*text = '\0';
+}
+
+/* ---- the lists ---- */
+
+/* Notes the entry if its type and field, NULL for a type, are required. */
+static void take(struct library *l, uint64_t entry, const char *type, const char *field)
+{
+	for (uint32_t i = 0; i < REQUIRED; i++) {
+		const struct required *w = &hotspot_required[i];
+
+		if (!strcmp(type, w->type) &&
+		    (field ? w->field && !strcmp(field, w->field) : !w->field) &&
+		    entry <= UINT32_MAX)
+			l->words[LAYOUT_VARIABLES + i] = (uint32_t)entry;
+	}
+}
+
+/* Takes each entry of the list that this exported variable points to. */
+static void read_list(struct library *l, const char *symbol, bool of_fields)
+{
+	struct fusee_range at;
+	char type[TEXT], field[TEXT];
+	uint64_t entry;
+
+	if (l->host->file_symbol(l->file, symbol, &at))
+		return;
+	entry = pointer_at(l, at.lo);
+	for (uint32_t i = 0; entry && i < MOST_ENTRIES && pointer_at(l, entry); i++) {
+		read_text(l, entry, type);
+		if (of_fields)
+			read_text(l, entry + LAYOUT_FIELD_NAME, field);
+		if (*type)
+			take(l, entry, type, of_fields ? field : NULL);
+		entry += of_fields ? LAYOUT_FIELD : LAYOUT_TYPE;
+	}
+}
+
+/* ---- all of it ---- */
+
+/* The first of what is required that no list has, under any of its names. NULL: nothing is missing.
+ */
+static const struct required *find_missing(const struct library *l)
+{
+	bool found[HOTSPOT_FIELD_WORDS] = {false};
+
+	for (uint32_t i = 0; i < REQUIRED; i++)
+		found[hotspot_required[i].word] |= l->words[LAYOUT_VARIABLES + i] != 0;
+	for (uint32_t i = 0; i < REQUIRED; i++)
+		if (!found[hotspot_required[i].word])
+			return &hotspot_required[i];
+	return NULL;
+}
+
+/* 1 or -errno. */
+static int make(struct library *l)
+{
+	static const char not_named[] = "Java's methods are not named: this JVM";
+	const struct required *missing;
+	struct fusee_range at;
+	int r = read_pointers(l);
+
+	if (r)
+		return fusee_fail(l->self, r, "%s has relocations that cannot be read", not_named);
+	for (uint32_t i = 0; i < LAYOUT_VARIABLES; i++) {
+		if (l->host->file_symbol(l->file, hotspot_layout[i].symbol, &at) ||
+		    at.lo > UINT32_MAX)
+			return fusee_fail(l->self, -ENOTSUP, "%s has no %s", not_named,
+					  hotspot_layout[i].symbol);
+		l->words[i] = (uint32_t)at.lo;
+	}
+	read_list(l, "gHotSpotVMStructs", true);
+	read_list(l, "gHotSpotVMTypes", false);
+	missing = find_missing(l);
+	if (missing)
+		return fusee_fail(l->self, -ENOTSUP, "%s does not describe %s%s%s", not_named,
+				  missing->type, missing->field ? "::" : "",
+				  missing->field ? missing->field : "");
+	r = l->host->file_slab(l->self->in, l->file, l->words, HOTSPOT_TABLE_WORDS);
+	return r ? r : 1;
+}
+
+int hotspot_inspect(const struct fusee_self *self, uint64_t file)
+{
+	struct library l = {.self = self, .host = self->host->unwinder, .file = file};
+	struct fusee_file_info info = FUSEE_SIZED(struct fusee_file_info);
+	struct fusee_range at;
+	int r;
+
+	if (l.host->file_info(file, &info) || info.machine != EM_X86_64 ||
+	    l.host->file_symbol(file, "gHotSpotVMStructs", &at))
+		return 0;
+	r = make(&l);
+	free(l.pointers);
+	return r;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "names.h"
+
+#include <errno.h>
+#include <search.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <fusee/profile.h>
+
+#include "memory.h"
+
+#define MOST_BYTES (64u << 20) /* of one process, which may be hostile */
+
+struct process {
+	uint64_t id;
+	void *methods, *places, *stubs; /* trees, by key */
+	uint64_t bytes;
+	struct hotspot_jvm jvm;
+};
+
+static int by_id(const void *a, const void *b) /* of processes and what they have */
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void free_process(void *element)
+{
+	struct process *p = element;
+
+	tdestroy(p->methods, free);
+	tdestroy(p->places, free);
+	tdestroy(p->stubs, free);
+	hotspot_memory_free(p->jvm.memory);
+	free(p);
+}
+
+static void *find(void *const *tree, uint64_t id)
+{
+	void **node = tfind(&id, tree, by_id);
+
+	return node ? *node : NULL;
+}
+
+/* Adds an element, which begins with its key and is not in the tree. It is the tree's, or freed. 0
+ * or -ENOMEM. */
+static int insert(void **tree, void *element)
+{
+	if (element && tsearch(element, tree, by_id))
+		return 0;
+	free(element);
+	return -ENOMEM;
+}
+
+/* The process, made if it is new. NULL: no memory. */
+static struct process *process_of(void **processes, uint64_t id)
+{
+	struct process *p = find(processes, id);
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (p)
+		p->id = id;
+	return insert(processes, p) ? NULL : p;
+}
+
+struct hotspot_jvm *hotspot_names_jvm(void **processes, uint64_t process)
+{
+	struct process *p = process_of(processes, process);
+
+	return p ? &p->jvm : NULL;
+}
+
+/* Adds an element of so many bytes to a tree of the process. The bytes, or -errno. */
+static int keep(struct process *p, void **tree, void *element, size_t bytes)
+{
+	if (insert(tree, element))
+		return -ENOMEM;
+	p->bytes += bytes;
+	return (int)bytes;
+}
+
+/* ---- methods ---- */
+
+/* Copies a text and its end; '/' of packages become '.'. What is behind it. */
+static char *put(char *to, const unsigned char *from, size_t n, bool is_class)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = is_class && from[i] == '/' ? '.' : (char)from[i];
+	to[n] = '\0';
+	return to + n;
+}
+
+static int add_method(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
+{
+	struct hotspot_method m;
+	struct hotspot_named *named;
+	const unsigned char *text = bytes + sizeof(m);
+	size_t size;
+	char *to;
+
+	if (n < sizeof(m))
+		return -EBADMSG;
+	memcpy(&m, bytes, sizeof(m));
+	if ((uint64_t)m.class_bytes + m.name_bytes + m.signature_bytes + m.file_bytes !=
+	    n - sizeof(m))
+		return -EBADMSG;
+	if (find(&p->methods, key))
+		return 0;
+	size = sizeof(*named) + 2 * (m.class_bytes + m.name_bytes) + m.signature_bytes +
+	       m.file_bytes + 5u;
+	if (p->bytes + size > MOST_BYTES)
+		return -ENOSPC;
+	named = calloc(1, size);
+	if (!named)
+		return -ENOMEM;
+	to = (char *)(named + 1);
+	*named = (struct hotspot_named){.key = key, .name = to};
+	to = put(to, text, m.class_bytes, true);
+	*to = '.';
+	to = put(to + 1, text + m.class_bytes, m.name_bytes, false);
+	named->system = to + 1;
+	size_t name = (size_t)(to - named->name);
+
+	memcpy(to + 1, named->name, name);
+	text += m.class_bytes + m.name_bytes;
+	to = put(to + 1 + name, text, m.signature_bytes, false);
+	named->file = to + 1;
+	put(to + 1, text + m.signature_bytes, m.file_bytes, false);
+	return keep(p, &p->methods, named, size);
+}
+
+/* ---- stubs ---- */
+
+static const struct {
+	const char *name, *shown; /* a beginning of the JVM's own, and what is shown; NULL: that */
+	uint32_t flags;
+} stubs[] = {
+	{"call_stub", "StubRoutines::call_stub", FUSEE_FRAME_HIDDEN},
+	{"StubRoutines", "StubRoutines", FUSEE_FRAME_BUILTIN},
+	{"Interpreter", "Interpreter", FUSEE_FRAME_HIDDEN},
+	{"I2C/C2I", NULL, FUSEE_FRAME_HIDDEN},
+	{"MethodHandles", NULL, FUSEE_FRAME_HIDDEN},
+	{"vtable", NULL, FUSEE_FRAME_HIDDEN},
+	{"", NULL, FUSEE_FRAME_BUILTIN},
+};
+
+static int add_stub(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
+{
+	size_t size = sizeof(struct hotspot_named) + n + 1, i = 0;
+	struct hotspot_named *named;
+	char *text;
+
+	if (!n || n > HOTSPOT_STUB_BYTES + 1)
+		return -EBADMSG;
+	if (find(&p->stubs, key))
+		return 0;
+	if (p->bytes + size > MOST_BYTES)
+		return -ENOSPC;
+	named = calloc(1, size);
+	if (!named)
+		return -ENOMEM;
+	text = (char *)(named + 1);
+	put(text, bytes, n, false);
+	while (strncmp(text, stubs[i].name, strlen(stubs[i].name)))
+		i++;
+	*named = (struct hotspot_named){.key = key,
+					.name = stubs[i].shown ? stubs[i].shown : text,
+					.system = text,
+					.file = "",
+					.flags = stubs[i].flags};
+	return keep(p, &p->stubs, named, size);
+}
+
+/* ---- places ---- */
+
+static int add_place(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
+{
+	struct hotspot_place *place;
+	size_t size = sizeof(*place) + n;
+
+	if (!n || n % sizeof(place->scope[0]) || n / sizeof(place->scope[0]) > HOTSPOT_SCOPES)
+		return -EBADMSG;
+	if (find(&p->places, key))
+		return 0;
+	if (p->bytes + size > MOST_BYTES)
+		return -ENOSPC;
+	place = malloc(size);
+	if (!place)
+		return -ENOMEM;
+	place->key = key;
+	place->n = (uint32_t)(n / sizeof(place->scope[0]));
+	memcpy(place->scope, bytes, n);
+	return keep(p, &p->places, place, size);
+}
+
+int hotspot_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key,
+		      const void *bytes, uint64_t n)
+{
+	struct process *p;
+
+	if (kind != HOTSPOT_METHOD && kind != HOTSPOT_PLACE && kind != HOTSPOT_STUB)
+		return -EBADMSG;
+	p = process_of(processes, process);
+	if (!p)
+		return -ENOMEM;
+	return kind == HOTSPOT_METHOD  ? add_method(p, key, bytes, n)
+	       : kind == HOTSPOT_PLACE ? add_place(p, key, bytes, n)
+				       : add_stub(p, key, bytes, n);
+}
+
+const struct hotspot_named *hotspot_names_method(void *const *processes, uint64_t process,
+						 uint64_t key)
+{
+	struct process *p = find(processes, process);
+
+	return p ? find(&p->methods, key) : NULL;
+}
+
+const struct hotspot_named *hotspot_names_stub(void *const *processes, uint64_t process,
+					       uint64_t key)
+{
+	struct process *p = find(processes, process);
+
+	return p ? find(&p->stubs, key) : NULL;
+}
+
+const struct hotspot_place *hotspot_names_place(void *const *processes, uint64_t process,
+						uint64_t key)
+{
+	struct process *p = find(processes, process);
+
+	return p ? find(&p->places, key) : NULL;
+}
+
+void hotspot_names_remove(void **processes, uint64_t process)
+{
+	struct process *p = find(processes, process);
+
+	if (!p)
+		return;
+	tdelete(p, processes, by_id);
+	free_process(p);
+}
+
+void hotspot_names_free(void **processes)
+{
+	tdestroy(*processes, free_process);
+	*processes = NULL;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The methods, places and stubs of processes, as the step emitted them, and what is known of each
+ * process. */
+#ifndef HOTSPOT_NAMES_H
+#define HOTSPOT_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "required.h"
+#include "words.h"
+
+struct hotspot_memory;
+
+/* Owned by its process. Texts are terminated. */
+struct hotspot_named {
+	uint64_t key;
+	const char *name;   /* java.util.HashMap.put; of a stub its own */
+	const char *system; /* with the signature */
+	const char *file;   /* HashMap.java, or "" */
+	uint32_t flags;     /* enum fusee_frame_flags */
+};
+
+/* A JVM in a process. */
+struct hotspot_jvm {
+	uint64_t bias;
+	uint32_t table[HOTSPOT_TABLE_WORDS]; /* of its library: required.h */
+	bool known;                          /* the library: bias and table are set */
+	bool read;                           /* its lists were: the words are set */
+	uint32_t tries;                      /* to read them, and when the next may be made */
+	uint64_t next_ns;
+	struct hotspot_memory *memory; /* NULL: no try is unfinished */
+	uint32_t nheaps;               /* that are claimed */
+	uint32_t words[HOTSPOT_WORDS];
+};
+
+struct hotspot_place {
+	uint64_t key;
+	uint32_t n;
+	struct hotspot_scope scope[]; /* innermost first */
+};
+
+/* The process's own, made if it is new. NULL: no memory. */
+struct hotspot_jvm *hotspot_names_jvm(void **processes, uint64_t process);
+
+/* Adds an emission of a process: `bytes` can be anything. The bytes of memory that it takes
+ * until the process is removed; 0: none; -EBADMSG: it is no emission of the step; -ENOSPC: the
+ * process has too many methods; -ENOMEM. Any thread, one at a time. */
+int hotspot_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key,
+		      const void *bytes, uint64_t n);
+
+/* NULL: it was not emitted. Valid until the process is removed. */
+const struct hotspot_named *hotspot_names_method(void *const *processes, uint64_t process,
+						 uint64_t key);
+const struct hotspot_named *hotspot_names_stub(void *const *processes, uint64_t process,
+					       uint64_t key);
+const struct hotspot_place *hotspot_names_place(void *const *processes, uint64_t process,
+						uint64_t key);
+
+void hotspot_names_remove(void **processes, uint64_t process);
+void hotspot_names_free(void **processes);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libjvm.so exports lists of its own fields and types for debuggers, with their names, and
+ * variables that say how an entry of a list is laid out. inspect() finds the required entries by
+ * their names. Offsets, sizes and the variables are read in the process, as many are set when the
+ * library is loaded.
+ */
+#ifndef HOTSPOT_REQUIRED_H
+#define HOTSPOT_REQUIRED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a word of a process is: the field of a type, or with `field` NULL the size of a type. */
+struct required {
+	const char *type, *field;
+	uint16_t word;  /* enum hotspot_word */
+	bool is_static; /* an address, in two words */
+};
+
+#define REQUIRED 31u
+
+extern const struct required hotspot_required[REQUIRED];
+
+/* The layout of the lists, which every release has had. Offsets in an entry, and its size. */
+enum {
+	LAYOUT_FIELD_TYPE = 0,
+	LAYOUT_FIELD_NAME = 8,
+	LAYOUT_FIELD_STATIC = 24,
+	LAYOUT_FIELD_OFFSET = 32,
+	LAYOUT_FIELD_ADDRESS = 40,
+	LAYOUT_FIELD = 48,
+	LAYOUT_TYPE_NAME = 0,
+	LAYOUT_TYPE_SIZE = 32,
+	LAYOUT_TYPE = 40,
+};
+
+#define LAYOUT_VARIABLES 9u
+
+struct layout {
+	const char *symbol;
+	uint64_t value;
+};
+
+extern const struct layout hotspot_layout[LAYOUT_VARIABLES];
+
+/* Words of the table of a library, all vaddrs: of the variables of the layout, then of the entries
+ * that are required; 0: there is none. */
+#define HOTSPOT_TABLE_WORDS (LAYOUT_VARIABLES + REQUIRED)
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What all parts of the step read and keep. */
+#ifndef HOTSPOT_STATE_H
+#define HOTSPOT_STATE_H
+
+#include <fusee/unwinder.bpf.h>
+
+#include "words.h"
+
+/* u->scratch: of the frame that is stepped, but for CALL_STUB */
+enum {
+	BLOB, /* address of its CodeBlob */
+	NAME, /* of the blob: address of the text, and its first 8 bytes */
+	NAME8,
+	METHOD, /* a Method that is to be named; then its key */
+	KEY,
+	LO, /* the heaps of code are in [LO, HI) */
+	HI,
+};
+
+#define AT(u, what, addr) fusee_read(u, what, sizeof(*(what)), addr)
+
+/* The first 8 bytes of a name, as a word. */
+#define TEXT8(a, b, c, d, e, f, g, h)                                                            \
+	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 | \
+	 (__u64)(f) << 40 | (__u64)(g) << 48 | (__u64)(h) << 56)
+
+/* Behind the bytes of an emission in fusee_buffer(). */
+#define CODE_BEFORE 16
+#define CODE_BYTES 64
+
+struct near {
+	__u8 code[128]; /* CODE_BYTES around pc, from pc - CODE_BEFORE on */
+};
+
+FUSEE_FN struct near *near(struct fusee_unwind *u)
+{
+	char *buffer = fusee_buffer(u);
+
+	return buffer ? (void *)(buffer + FUSEE_EMIT_BYTES) : 0;
+}
+
+FUSEE_FN __u32 word(struct fusee_unwind *u, __u32 i)
+{
+	__u32 w;
+
+	return fusee_process_word(u, i, &w) ? 0 : w;
+}
+
+FUSEE_FN __u64 address(struct fusee_unwind *u, __u32 i)
+{
+	return word(u, i) | (__u64)word(u, i + 1) << 32;
+}
+
+/* A register of the interrupted frame. */
+FUSEE_FN int is_exact(const struct fusee_unwind *u)
+{
+	return (u->flags & FUSEE_PC_EXACT) != 0;
+}
+
+FUSEE_FN int is_java_code(const struct fusee_unwind *u, __u64 at)
+{
+	return at - u->scratch[LO] < u->scratch[HI] - u->scratch[LO];
+}
+
+/* Is this address in code of the JVM, and behind a call? */
+FUSEE_FN int is_behind_call(struct fusee_unwind *u, __u64 at)
+{
+	__u8 c[8]; /* call rel32; call *%reg; call *d8(%reg); call *d32(%reg) */
+
+	if (!is_java_code(u, at) || fusee_read(u, c, 8, at - 8))
+		return 0;
+	return c[3] == 0xe8 || (c[6] == 0xff && (c[7] & 0xf8) == 0xd0) ||
+	       (c[5] == 0xff && (c[6] & 0x38) == 0x10) || (c[2] == 0xff && (c[3] & 0x38) == 0x10);
+}
+
+/* The caller is at this pc; its sp is this. The frame pointer stays. */
+FUSEE_FN int to_caller(struct fusee_unwind *u, __u64 pc, __u64 sp)
+{
+	u->pc = pc;
+	u->sp = sp;
+	return FUSEE_NEXT;
+}
+
+/* The caller, whose frame pointer was saved right below its return address, which is right below
+ * `sp`. */
+FUSEE_FN int to_caller_of_frame(struct fusee_unwind *u, __u64 sp)
+{
+	__u64 saved[2];
+
+	if (AT(u, &saved, sp - 16))
+		return fusee_stop(u, HOTSPOT_UNREADABLE);
+	u->fp = saved[0];
+	u->flags &= ~(__u32)FUSEE_FP_LOST;
+	return to_caller(u, saved[1], sp);
+}
+
+#endif

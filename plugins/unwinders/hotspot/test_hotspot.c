@@ -1,0 +1,671 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers plugins/unwinders/hotspot
+/* A JVM that is made up: its lists, its heaps of code, and a stack of interpreted and compiled
+ * methods. Then with each read failing in turn, and with each word of the process a lie in turn. */
+#include "test.h"
+
+#include <errno.h>
+
+#include <fusee/helpers.h>
+#include <fusee/unwinder.bpf.h>
+
+#include "heaps.h"
+#include "inspect.h"
+#include "memory.h"
+#include "names.h"
+
+int fusee_step_hotspot(struct fusee_unwind *u);
+
+#define MEMORY 0x20000 /* bytes from 0 on that the process has */
+#define EXPORTS 0x100  /* the exported variables, and the lists */
+#define EXPORTS_LISTS 0x180
+#define FIELDS 0x200
+#define TYPES 0x1000
+#define TEXTS 0x2000
+#define HEAPS 0x4000 /* the variable; then the array, a heap and its map */
+#define CALL_STUB 0x4010
+#define MAP 0x4800
+#define CODE 0x8000 /* the heap of code: 128 bytes a segment */
+#define CODE_END 0xa000
+#define OBJECTS 0xc000 /* methods */
+#define STACK 0x18000
+#define NATIVE 0x1f000 /* where the call stub returns to */
+
+#define INTERPRETER (CODE + 0x0)
+#define COMPILED (CODE + 0x400)
+#define STUBS (CODE + 0x800)
+
+struct made {
+	struct fusee_native native;
+	struct hotspot_jvm jvm;
+	struct fusee_unwinder_host host;
+	unsigned char memory[MEMORY];
+	uint32_t reads, fails; /* fails: the number of the read that fails, from 1 on; 0: none */
+	uint64_t text, object;
+	void *names;
+	char said[256];
+	char stack[512]; /* innermost first, a space behind each */
+	struct fusee_claim claims[4];
+	uint32_t nclaims, nwords;
+};
+
+static struct made m;
+
+static int copy(void *to, uint64_t at, uint32_t len)
+{
+	if (++m.reads == m.fails || at >= MEMORY || len > MEMORY - at)
+		return -1;
+	memcpy(to, m.memory + at, len);
+	return 0;
+}
+
+static int process_read(uint64_t process, uint64_t at, void *to, uint32_t len)
+{
+	return copy(to, at, len) ? -EFAULT : 0;
+}
+
+static int read_made(struct fusee_native *n, void *to, __u32 len, __u64 at)
+{
+	return copy(to, at, len);
+}
+
+static int emit_made(struct fusee_native *n, __u32 kind, __u64 key, const void *bytes, __u32 len)
+{
+	return hotspot_names_add(&m.names, 1, kind, key, bytes, len) < 0 ? -1 : 0;
+}
+
+static int claim_made(struct fusee_instance *in, uint64_t process, const struct fusee_claim *c)
+{
+	CHECK(m.nclaims < 4);
+	m.claims[m.nclaims++] = *c;
+	return 0;
+}
+
+static int words_made(struct fusee_instance *in, uint64_t process, const uint32_t *words,
+		      uint64_t n)
+{
+	m.nwords = (uint32_t)n;
+	return 0;
+}
+
+/* ---- the file is the memory ---- */
+
+static int file_info(uint64_t file, struct fusee_file_info *info)
+{
+	info->machine = 62;
+	return 0;
+}
+
+static int file_section(uint64_t file, const char *name, struct fusee_section *s)
+{
+	s->bytes = (struct fusee_str){"", 0}; /* what lies at a place is what is written there */
+	return strcmp(name, ".rela.dyn") ? -ENOENT : 0;
+}
+
+static int file_symbol(uint64_t file, const char *name, struct fusee_range *at)
+{
+	for (uint32_t i = 0; i < LAYOUT_VARIABLES; i++)
+		if (!strcmp(name, hotspot_layout[i].symbol)) {
+			at->lo = EXPORTS + 8 * i;
+			return 0;
+		}
+	at->lo = EXPORTS_LISTS + (strcmp(name, "gHotSpotVMTypes") ? 0 : 8);
+	return 0;
+}
+
+static int file_slab(struct fusee_instance *in, uint64_t file, const uint32_t *words, uint64_t n)
+{
+	CHECK_INT(n, HOTSPOT_TABLE_WORDS);
+	memcpy(m.jvm.table, words, sizeof(m.jvm.table));
+	m.jvm.known = true;
+	return 0;
+}
+
+static int fail(struct fusee_instance *in, int err, const char *text)
+{
+	snprintf(m.said, sizeof(m.said), "%s", text);
+	return err;
+}
+
+static void put(uint64_t at, uint64_t v)
+{
+	memcpy(m.memory + at, &v, sizeof(v));
+}
+
+static void put_short(uint64_t at, unsigned int v)
+{
+	unsigned short s = (unsigned short)v;
+
+	memcpy(m.memory + at, &s, sizeof(s));
+}
+
+static uint64_t text(const char *t)
+{
+	uint64_t at = m.text;
+
+	m.text += strlen(t) + 1;
+	memcpy(m.memory + at, t, strlen(t) + 1);
+	return at;
+}
+
+/* ---- the lists ---- */
+
+struct listed {
+	const char *type, *field; /* NULL: a type, with its size */
+	uint64_t value;
+	int is_static;
+};
+
+static const struct listed listed[] = {
+	{"CodeCache", "_heaps", HEAPS, 1},
+	{"StubRoutines", "_call_stub_return_address", CALL_STUB, 1},
+	{"GrowableArrayBase", "_len", 0, 0},
+	{"GrowableArray<int>", "_data", 8, 0},
+	{"CodeHeap", "_memory", 8, 0},
+	{"CodeHeap", "_segmap", 120, 0},
+	{"CodeHeap", "_log2_segment_size", 256, 0},
+	{"VirtualSpace", "_low_boundary", 0, 0},
+	{"VirtualSpace", "_high_boundary", 8, 0},
+	{"HeapBlock::Header", "_length", 0, 0},
+	{"HeapBlock::Header", "_used", 8, 0},
+	{"CodeBlob", "_name", 96, 0},
+	{"CodeBlob", "_code_begin", 32, 0},
+	{"CodeBlob", "_frame_size", 28, 0},
+	{"CodeBlob", "_frame_complete_offset", 20, 0},
+	{"CompiledMethod", "_method", 112, 0},
+	{"nmethod", "_compile_id", 304, 0},
+	{"Method", "_constMethod", 8, 0},
+	{"ConstMethod", "_constants", 8, 0},
+	{"ConstMethod", "_name_index", 34, 0},
+	{"ConstMethod", "_signature_index", 36, 0},
+	{"ConstMethod", "_code_size", 32, 0},
+	{"ConstantPool", "_pool_holder", 24, 0},
+	{"ConstantPool", "_source_file_name_index", 54, 0},
+	{"Klass", "_name", 24, 0},
+	{"Symbol", "_length", 4, 0},
+	{"Symbol", "_body", 6, 0},
+	{"HeapBlock", NULL, 16, 0},
+	{"ConstMethod", NULL, 48, 0},
+	{"ConstantPool", NULL, 72, 0},
+};
+
+static void make_lists(void)
+{
+	uint64_t field = FIELDS, type = TYPES;
+
+	for (uint32_t i = 0; i < LAYOUT_VARIABLES; i++)
+		put(EXPORTS + 8 * i, hotspot_layout[i].value);
+	put(EXPORTS_LISTS, FIELDS);
+	put(EXPORTS_LISTS + 8, TYPES);
+	for (size_t i = 0; i < sizeof(listed) / sizeof(*listed); i++) {
+		const struct listed *l = &listed[i];
+
+		if (!l->field) {
+			put(type, text(l->type));
+			put(type + 32, l->value);
+			type += LAYOUT_TYPE;
+			continue;
+		}
+		put(field, text(l->type));
+		put(field + 8, text(l->field));
+		put(field + 24, (uint64_t)l->is_static);
+		put(field + (l->is_static ? 40 : 32), l->value);
+		field += LAYOUT_FIELD;
+	}
+}
+
+/* ---- code ---- */
+
+/* A block of code with a blob, of so many segments from `at` on. */
+static uint64_t blob(uint64_t at, uint32_t segments, const char *name, uint32_t frame_size)
+{
+	for (uint32_t i = 0; i < segments; i++)
+		m.memory[MAP + (at - CODE) / 128 + i] = (unsigned char)i;
+	put(at, segments);
+	put(at + 8, 1);
+	put(at + 16 + 96, text(name));
+	put(at + 16 + 32, at + 0x180); /* where its code begins */
+	memcpy(m.memory + at + 16 + 28, &frame_size, 4);
+	return at + 16;
+}
+
+static void make_code(void)
+{
+	uint64_t array = HEAPS + 0x20, heap = HEAPS + 0x60;
+
+	memset(m.memory + MAP, 0xff, (CODE_END - CODE) / 128);
+	put(HEAPS, array);
+	put(array, 1);
+	put(array + 8, array + 16);
+	put(array + 16, heap);
+	put(heap + 8, CODE);
+	put(heap + 16, CODE_END);
+	put(heap + 120, MAP);
+	put(heap + 256, 7);
+	blob(INTERPRETER, 8, "Interpreter", 0);
+	blob(COMPILED, 8, "nmethod", 6);
+	blob(STUBS, 8, "StubRoutines (1)", 0);
+	put(CALL_STUB, STUBS + 0x200);
+}
+
+static uint64_t symbol(const char *t)
+{
+	uint64_t at = (m.object + 7) & ~7ull;
+
+	put_short(at + 4, (unsigned int)strlen(t));
+	memcpy(m.memory + at + 6, t, strlen(t));
+	m.object = at + 6 + strlen(t);
+	return at;
+}
+
+/* A method of a class, with 16 bytes of code behind its ConstMethod. */
+static uint64_t method(const char *class, const char *name)
+{
+	uint64_t names[4] = {symbol(name), symbol("()V"), symbol("A.java"), symbol(class)};
+	uint64_t at = (m.object + 7) & ~7ull, constants = at + 88, pool = constants + 64;
+
+	put(at + 8, constants);
+	put(constants + 8, pool);
+	put_short(constants + 34, 1);
+	put_short(constants + 36, 2);
+	put_short(constants + 32, 16);
+	put_short(pool + 54, 3);
+	for (int i = 0; i < 3; i++)
+		put(pool + 72 + 8 * (i + 1), names[i]);
+	put(pool + 24, pool + 128);
+	put(pool + 128 + 24, names[3]);
+	m.object = pool + 200;
+	return at;
+}
+
+/* An interpreted frame with this frame pointer. */
+static void interpreted(uint64_t fp, uint64_t method, uint64_t sender_sp, uint64_t caller_fp,
+			uint64_t pc)
+{
+	put(fp - 64, method + 88 + 48 + 3); /* bci 3 */
+	put(fp - 24, method);
+	put(fp - 8, sender_sp);
+	put(fp, caller_fp);
+	put(fp + 8, pc);
+}
+
+/* A.leaf, interpreted, called by compiled b.C.mid, called by A.main, interpreted, which the call
+ * stub has called. */
+static void make(void)
+{
+	uint64_t leaf, mid, main, fp = STACK + 0x100;
+	struct fusee_unwind *u = &m.native.u;
+
+	hotspot_names_free(&m.names);
+	memset(&m, 0, sizeof(m));
+	m.text = TEXTS;
+	m.object = OBJECTS;
+	m.host.file_info = file_info;
+	m.host.file_section = file_section;
+	m.host.file_symbol = file_symbol;
+	m.host.file_read = process_read;
+	m.host.file_slab = file_slab;
+	m.host.process_read = process_read;
+	m.host.process_claim = claim_made;
+	m.host.process_slab = words_made;
+	make_lists();
+	make_code();
+	leaf = method("A", "leaf");
+	mid = method("b/C", "mid");
+	main = method("A", "main");
+	put(COMPILED + 16 + 112, mid);
+	put(COMPILED + 16 + 304, 5);
+	interpreted(fp, leaf, fp + 32, 0x1234, COMPILED + 0x220);
+	/* of mid: 6 words from fp + 32 on */
+	put(fp + 32 + 32, fp + 0x100);
+	put(fp + 32 + 40, INTERPRETER + 0x240);
+	interpreted(fp + 0x100, main, fp + 0x120, fp + 0x160, STUBS + 0x200);
+	put(fp + 0x160, 0x77);
+	put(fp + 0x168, NATIVE);
+	u->pc = INTERPRETER + 0x300;
+	u->sp = STACK + 0x80;
+	u->fp = fp;
+	u->tls = 1;
+	u->flags = FUSEE_PC_EXACT | FUSEE_FIRST;
+	u->valid_regs = 0xffff & ~(1ull << FUSEE_X86_RBP | 1ull << FUSEE_X86_RSP);
+	u->regs[FUSEE_X86_R13] = leaf + 88 + 48 + 7; /* bci 7 */
+	m.native.read = read_made;
+	m.native.emit = emit_made;
+}
+
+static int inspect(void)
+{
+	struct fusee_host host = {.fail = fail, .unwinder = &m.host};
+	struct fusee_self self = {.host = &host};
+
+	return hotspot_inspect(&self, 1);
+}
+
+static int claim(void)
+{
+	struct fusee_host host = {.unwinder = &m.host};
+	struct fusee_self self = {.host = &host};
+	int r;
+
+	if (!m.jvm.known)
+		inspect();
+	r = hotspot_claim_heaps(&self, 1, &m.jvm);
+	hotspot_memory_free(m.jvm.memory);
+	m.jvm.memory = NULL;
+	return r;
+}
+
+/* ---- a walk ---- */
+
+static void say(const char *name, uint64_t at)
+{
+	size_t n = strlen(m.stack);
+
+	snprintf(m.stack + n, sizeof(m.stack) - n, "%s:%d ", name, (int)at);
+}
+
+static void note_frame(const struct fusee_unwind *u)
+{
+	uint64_t key = u->pushed[0], what = u->pushed[1];
+	const struct hotspot_named *named;
+
+	if (what & HOTSPOT_IS_PLACE) {
+		const struct hotspot_place *p = hotspot_names_place(&m.names, 1,
+								    fusee_mix(key, what));
+
+		named = p ? hotspot_names_method(&m.names, 1, p->scope[0].method) : NULL;
+	} else {
+		named = what & HOTSPOT_IS_STUB ? hotspot_names_stub(&m.names, 1, key)
+					       : hotspot_names_method(&m.names, 1, key);
+	}
+	say(named ? named->name : "?", what & 0xffffffff);
+}
+
+/* Frames until the caller is no code of the JVM. What the last step returned. */
+static int walk(void)
+{
+	struct fusee_unwind *u = &m.native.u;
+	int r = FUSEE_NEXT;
+
+	*m.stack = '\0';
+	m.native.words = m.jvm.words;
+	u->words = HOTSPOT_WORDS;
+	for (int i = 0; i < 16 && r == FUSEE_NEXT && u->pc >= CODE && u->pc < CODE_END; i++) {
+		uint64_t sp = u->sp;
+
+		u->npushed = 0;
+		r = fusee_step_hotspot(u);
+		if (u->npushed)
+			note_frame(u);
+		if (r == FUSEE_NEXT && u->sp <= sp)
+			return -1;
+		u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FIRST);
+		u->valid_regs = 0;
+	}
+	return r;
+}
+
+#define COMPLETE "A.leaf:7 b.C.mid:160 A.main:3 StubRoutines::call_stub:0 "
+
+TEST(a_stack)
+{
+	make();
+	CHECK_INT(claim(), 0);
+	CHECK_INT(m.nwords, HOTSPOT_WORDS);
+	CHECK_INT(m.nclaims, 1);
+	CHECK_INT(m.claims[0].range.lo, CODE);
+	CHECK_INT(m.claims[0].range.hi, CODE_END);
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, COMPLETE);
+	CHECK_INT(m.native.u.pc, NATIVE);
+	CHECK_INT(m.native.u.fp, 0x77);
+	CHECK_INT(m.native.u.sp, STACK + 0x100 + 0x170);
+}
+
+/* ---- where a compiled method begins and ends ---- */
+
+struct edge_case {
+	const char *what;
+	unsigned char code[24];
+	int at;         /* where in it the method was interrupted */
+	int size;       /* bytes between sp and the caller's */
+	int is_fp_kept; /* the frame pointer is the caller's still */
+};
+
+/* b.C.mid was interrupted, with its frame complete 8 bytes behind its beginning. */
+static void check_edge(const struct edge_case *c)
+{
+	struct fusee_unwind *u = &m.native.u;
+	uint64_t code = COMPILED + 0x180, sp = STACK + 0x100;
+	uint32_t complete = (uint32_t)sizeof(c->code);
+
+	make();
+	memcpy(m.memory + code, c->code, sizeof(c->code));
+	memcpy(m.memory + COMPILED + 16 + 20, &complete, 4);
+	CHECK_INT(claim(), 0);
+	memset(m.memory + sp - 64, 0, 256);
+	put(sp + (uint64_t)c->size - 8, INTERPRETER + 0x240);
+	if (!c->is_fp_kept)
+		put(sp + (uint64_t)c->size - 16, 0x7777);
+	u->pc = code + (uint64_t)c->at;
+	u->sp = sp;
+	u->fp = 0x5555;
+	m.native.words = m.jvm.words;
+	u->words = HOTSPOT_WORDS;
+	fprintf(stderr, "# %s\n", c->what);
+	CHECK_INT(fusee_step_hotspot(u), FUSEE_NEXT);
+	CHECK_INT(u->pc, INTERPRETER + 0x240);
+	CHECK_INT(u->sp - sp, c->size);
+	CHECK_INT(u->fp, c->is_fp_kept ? 0x5555 : 0x7777);
+}
+
+TEST(edges_of_compiled_methods)
+{
+#define C1 0x89, 0x84, 0x24, 0, 0xc0, 0xfe, 0xff, 0x55, 0x48, 0x83, 0xec, 0x20, 0x90, 0x90
+#define END \
+	0x48, 0x83, 0xc4, 0x20, 0x5d, 0x49, 0x3b, 0xa7, 0x78, 3, 0, 0, 0x0f, 0x87, 1, 0, 0, 0, 0xc3
+	static const struct edge_case cases[] = {
+		{"the check of the receiver's class", {0x44, 0x8b, 0x56, 8, 0x90, C1}, 0, 8, 1},
+		{"the stack is touched", {C1}, 0, 8, 1},
+		{"push %rbp", {C1}, 7, 8, 1},
+		{"sub $32,%rsp", {C1}, 8, 16, 0},
+		{"behind it", {C1}, 12, 48, 0},
+		{"sub comes first",
+		 {0x48, 0x83, 0xec, 0x28, 0x48, 0x89, 0x6c, 0x24, 0x20},
+		 0,
+		 8,
+		 1},
+		{"mov %rbp,32(%rsp)",
+		 {0x48, 0x83, 0xec, 0x28, 0x48, 0x89, 0x6c, 0x24, 0x20},
+		 4,
+		 48,
+		 1},
+		{"add $32,%rsp", {END}, 0, 48, 0},
+		{"pop %rbp", {END}, 4, 16, 0},
+		{"the poll", {END}, 5, 8, 1},
+		{"its jump", {END}, 12, 8, 1},
+		{"ret", {END}, 18, 8, 1},
+		{"lea, behind a method",
+		 {0x4c, 0x8d, 0x15, 1, 0, 0, 0, 0x4d, 0x89, 0x97, 1, 0, 0, 0, 0xe9},
+		 0,
+		 8,
+		 1},
+		{"mov behind it",
+		 {0x4c, 0x8d, 0x15, 1, 0, 0, 0, 0x4d, 0x89, 0x97, 1, 0, 0, 0, 0xe9},
+		 7,
+		 8,
+		 1},
+		{"jmp behind it",
+		 {0x4c, 0x8d, 0x15, 1, 0, 0, 0, 0x4d, 0x89, 0x97, 1, 0, 0, 0, 0xe9},
+		 14,
+		 8,
+		 1},
+		{"mov $..,%rbx", {0x48, 0xbb, 1, 2, 3, 4, 5, 6, 7, 8, 0xe9}, 0, 8, 1},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		check_edge(&cases[i]);
+}
+
+/* A method that begins: its return address is on top of the stack, and r13 is the caller's sp. */
+TEST(an_interpreted_method_begins)
+{
+	struct fusee_unwind *u = &m.native.u;
+	uint64_t sp = STACK + 0x100;
+
+	make();
+	CHECK_INT(claim(), 0);
+	m.memory[COMPILED + 0x220 - 5] = 0xe8;
+	put(sp - 24, COMPILED + 0x220);
+	u->sp = sp - 24;
+	u->regs[FUSEE_X86_R13] = sp + 32;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "Interpreter:0 b.C.mid:160 A.main:3 StubRoutines::call_stub:0 ");
+}
+
+/* ---- what is wrong ---- */
+
+static int is_beginning(void)
+{
+	const char *complete = COMPLETE;
+
+	return !strncmp(m.stack, complete, strlen(m.stack));
+}
+
+/* Each read in turn fails: the stack is complete, or its beginning with a reason. What has no name
+ * is emitted with a later sample. */
+TEST(each_read_fails_in_turn)
+{
+	uint32_t n, before, nameless = 0, ended = 0;
+
+	make();
+	claim();
+	before = m.reads;
+	walk();
+	n = m.reads - before;
+	CHECK(n > 40);
+	for (uint32_t k = 1; k <= n; k++) {
+		int r;
+
+		make();
+		claim();
+		m.fails = m.reads + k;
+		r = walk();
+		if (strchr(m.stack, '?')) {
+			nameless++;
+			continue;
+		}
+		if (r == FUSEE_STOP)
+			CHECK(m.native.u.error > 0 && m.native.u.error <= 4);
+		ended += r == FUSEE_STOP;
+		CHECK(is_beginning());
+		CHECK(r != FUSEE_NEXT || !strcmp(m.stack, COMPLETE));
+	}
+	CHECK(nameless && ended);
+	/* of the lists and heaps: nothing is claimed, and later it is */
+	for (uint32_t k = 1; k <= before; k++) {
+		make();
+		m.fails = k;
+		inspect();
+		if (!m.jvm.known) {
+			CHECK(m.reads >= k);
+			continue;
+		}
+		claim();
+		m.fails = 0;
+		m.jvm.next_ns = 0;
+		CHECK_INT(claim(), 0);
+		CHECK_INT(m.nclaims, 1);
+		CHECK_INT(walk(), FUSEE_NEXT);
+		CHECK_STR(m.stack, COMPLETE);
+	}
+}
+
+/* Each word of the process is a lie in turn: nothing but its own stacks is wrong. */
+TEST(each_word_is_a_lie_in_turn)
+{
+	static const uint64_t lies[] = {0,     1,    7,      0x7fffffffffff,
+					~0ull, CODE, FIELDS, STACK + 0x100};
+
+	for (uint64_t at = 0; at < MEMORY; at += at >= TEXTS && at < HEAPS ? 64 : 8)
+		for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+			uint64_t is;
+
+			memcpy(&is, m.memory + at, 8);
+			if (at > 8 && !is)
+				continue;
+			make();
+			put(at, lies[i]);
+			claim();
+			CHECK(m.nclaims <= HOTSPOT_MOST_HEAPS);
+			walk();
+		}
+}
+
+TEST(lists_without_end)
+{
+	uint64_t name;
+
+	make();
+	name = text("CodeBlob");
+	for (uint64_t at = FIELDS; at + 8 <= MEMORY; at += 8)
+		if (at < TEXTS || at >= HEAPS)
+			put(at, name);
+	CHECK(inspect() < 0);
+	CHECK(strstr(m.said, "does not describe"));
+	make();
+	put(EXPORTS_LISTS, ~0ull - 16);
+	CHECK(inspect() < 0);
+}
+
+TEST(a_jvm_that_lacks_a_field)
+{
+	make();
+	for (uint64_t at = TEXTS; at < m.text; at++)
+		if (!strcmp((char *)m.memory + at, "_compile_id"))
+			m.memory[at] = 'x';
+	CHECK(inspect() < 0);
+	CHECK_STR(m.said, "Java's methods are not named: this JVM does not describe "
+			  "nmethod::_compile_id");
+	CHECK_INT(claim(), 0);
+	CHECK_INT(m.nclaims, 0);
+}
+
+TEST(lists_that_are_laid_out_otherwise)
+{
+	make();
+	CHECK_INT(inspect(), 1);
+	put(EXPORTS, LAYOUT_FIELD + 8);
+	CHECK_INT(claim(), 0);
+	CHECK_INT(m.nclaims, 0);
+}
+
+/* ---- what was emitted ---- */
+
+TEST(damaged_emissions)
+{
+	void *names = NULL;
+	struct {
+		struct hotspot_method head;
+		char text[16];
+	} method = {{3, 4, 3, 6}, "a/Brun()VA.java"};
+	struct hotspot_scope scopes[HOTSPOT_SCOPES + 1] = {{.method = 1}};
+	const struct hotspot_named *named;
+
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, 7), -EBADMSG);
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, 8 + 15), -EBADMSG);
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, 8 + 17), -EBADMSG);
+	CHECK(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, 8 + 16) > 0);
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, 8 + 16), 0);
+	named = hotspot_names_method(&names, 1, 1);
+	CHECK_STR(named ? named->name : "", "a.B.run(");
+	CHECK_INT(hotspot_names_add(&names, 1, 0, 1, &method, 24), -EBADMSG);
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_PLACE, 1, scopes, 0), -EBADMSG);
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_PLACE, 1, scopes, sizeof(scopes)), -EBADMSG);
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_PLACE, 1, scopes, 15), -EBADMSG);
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_STUB, 1, "", 0), -EBADMSG);
+	CHECK(!hotspot_names_method(&names, 2, 1));
+	hotspot_names_remove(&names, 1);
+	CHECK(!hotspot_names_method(&names, 1, 1));
+	hotspot_names_free(&names);
+}

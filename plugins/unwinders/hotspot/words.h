@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The table of one libjvm.so that inspect() makes and the step reads, the words of a process, and
+ * what the step emits. */
+#ifndef HOTSPOT_WORDS_H
+#define HOTSPOT_WORDS_H
+
+#define HOTSPOT_MOST_HEAPS 4 /* of code: JDK 9 and later have three, or one */
+
+/* Of a heap, from HOTSPOT_FIRST_HEAP on. */
+enum hotspot_heap_word {
+	HOTSPOT_HEAP_LO, /* two words each */
+	HOTSPOT_HEAP_HI = 2,
+	HOTSPOT_HEAP_MAP = 4,
+	HOTSPOT_HEAP_SHIFT = 6, /* log2 of a segment's bytes */
+	HOTSPOT_HEAP_WORDS,
+};
+
+/* Words of a process, as its JVM's lists have them. Names without more are offsets of fields in
+ * bytes, in the struct that they begin with. */
+enum hotspot_word {
+	/* addresses of static variables, two words each */
+	HOTSPOT_HEAPS,         /* CodeCache::_heaps */
+	HOTSPOT_CALL_STUB = 2, /* StubRoutines::_call_stub_return_address */
+	/* GrowableArray<> of heaps */
+	HOTSPOT_ARRAY_LEN = 4,
+	HOTSPOT_ARRAY_DATA,
+	/* CodeHeap, VirtualSpace, HeapBlock */
+	HOTSPOT_HEAP_MEMORY,
+	HOTSPOT_HEAP_SEGMAP,
+	HOTSPOT_HEAP_LOG2,
+	HOTSPOT_SPACE_LOW,
+	HOTSPOT_SPACE_END, /* _high_boundary */
+	HOTSPOT_BLOCK_LENGTH,
+	HOTSPOT_BLOCK_USED,
+	HOTSPOT_BLOCK_SIZE, /* sizeof(HeapBlock) */
+	/* CodeBlob, nmethod */
+	HOTSPOT_BLOB_NAME,
+	HOTSPOT_BLOB_CODE, /* _code_begin */
+	HOTSPOT_BLOB_FRAME_SIZE,
+	HOTSPOT_BLOB_FRAME_COMPLETE,
+	HOTSPOT_NMETHOD_METHOD,
+	HOTSPOT_NMETHOD_COMPILE_ID,
+	/* Method, ConstMethod, ConstantPool, Klass, Symbol */
+	HOTSPOT_METHOD_CONST,
+	HOTSPOT_CONST_POOL,
+	HOTSPOT_CONST_NAME,
+	HOTSPOT_CONST_SIGNATURE,
+	HOTSPOT_CONST_CODE_SIZE,
+	HOTSPOT_CONST_SIZE, /* sizeof(ConstMethod): the bytecodes begin there */
+	HOTSPOT_POOL_HOLDER,
+	HOTSPOT_POOL_FILE, /* _source_file_name_index */
+	HOTSPOT_POOL_SIZE, /* sizeof(ConstantPool): its slots begin there */
+	HOTSPOT_KLASS_NAME,
+	HOTSPOT_SYMBOL_LENGTH,
+	HOTSPOT_SYMBOL_BODY,
+	HOTSPOT_FIELD_WORDS,
+	/* the heaps of code */
+	HOTSPOT_NHEAPS = HOTSPOT_FIELD_WORDS,
+	HOTSPOT_FIRST_HEAP,
+	HOTSPOT_WORDS = HOTSPOT_FIRST_HEAP + HOTSPOT_MOST_HEAPS * HOTSPOT_HEAP_WORDS,
+};
+
+/* Kinds of emissions. */
+enum hotspot_kind { HOTSPOT_METHOD = 1, HOTSPOT_PLACE, HOTSPOT_STUB };
+
+#define HOTSPOT_CLASS_BYTES 511u /* powers of two less one: the most that is emitted */
+#define HOTSPOT_NAME_BYTES 255u
+#define HOTSPOT_SIGNATURE_BYTES 255u
+#define HOTSPOT_FILE_BYTES 127u
+
+/* A method; the bytes of its four texts follow, without ends. */
+struct hotspot_method {
+	unsigned short class_bytes, name_bytes, signature_bytes, file_bytes;
+};
+
+/* Of a frame of compiled code: the method that is executed, and where. */
+struct hotspot_scope {
+	unsigned long long method; /* its key */
+	unsigned int bci;          /* HOTSPOT_NO_BCI: not known */
+	unsigned int pad;
+};
+#define HOTSPOT_NO_BCI 0xffffffffu
+#define HOTSPOT_SCOPES 1 /* of one place: a method and those that it was inlined into */
+
+/* The second word of a pushed frame: what the first is, and where in it. */
+#define HOTSPOT_IS_PLACE (1ull << 32) /* of a compiled method; the offset of pc in its code */
+#define HOTSPOT_IS_STUB (2ull << 32)  /* a stub */
+/* otherwise of an interpreted method, with its bci */
+
+#define HOTSPOT_STUB_BYTES 63u /* of a stub's name */
+
+enum hotspot_reason {
+	HOTSPOT_NO_CODE = 1,
+	HOTSPOT_UNREADABLE,
+	HOTSPOT_NO_FRAME,
+	HOTSPOT_NO_INTERPRETED,
+};
+#define HOTSPOT_REASONS                                                           \
+	{                                                                         \
+		"no code of the JVM at this address", "frame of Java unreadable", \
+			"frame of compiled Java code not found",                  \
+			"interpreted frame of Java "                              \
+			"not found",                                              \
+			(void *)0                                                 \
+	}
+
+#endif
