@@ -222,7 +222,7 @@ FUSEE_FN __s64 read_interpreted(struct fusee_unwind *u, struct interpreted *f)
 
 	if (u->flags & FUSEE_FP_LOST || u->fp & 7 || u->fp - u->sp > FARTHEST ||
 	    fusee_read(u, f, sizeof(*f), u->fp - BELOW_FP) || f->sender_sp & 7 ||
-	    f->sender_sp < u->fp + 16 || f->sender_sp - u->fp > FARTHEST ||
+	    f->sender_sp < u->fp + 8 || f->sender_sp - u->fp > FARTHEST ||
 	    !is_java_code(u, f->pc) ||
 	    AT(u, &constants, f->method + word(u, HOTSPOT_METHOD_CONST)) ||
 	    AT(u, &size, constants + word(u, HOTSPOT_CONST_CODE_SIZE)))
@@ -252,6 +252,10 @@ static int interpreted(struct fusee_unwind *u, __u32 unused)
 	if (FUSEE_CALL(fusee_hotspot_name_method, u, 0))
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
 	fusee_push(u, u->scratch[KEY], (__u64)bci);
+	/* a method handle that links to the method has popped an argument, and moved its return
+	 * address to the caller's sp */
+	if (f.sender_sp == u->fp + 8)
+		f.sender_sp += 8;
 	u->fp = f.fp;
 	return to_caller(u, f.pc, f.sender_sp);
 }

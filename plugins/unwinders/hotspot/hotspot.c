@@ -147,7 +147,7 @@ static const struct fusee_unwinder_ops ops = {
 	.symbolize = on_symbolize,
 	.detach = on_detach,
 	.runtimes = FUSEE_TABLE(runtimes),
-	.tested = "OpenJDK 17.0.15",
+	.tested = "OpenJDK 17.0.15, 21.0.8",
 };
 
 FUSEE_PLUGIN(hotspot, FUSEE_UNWINDER, .version = "0.1",
