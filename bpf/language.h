@@ -301,7 +301,7 @@ FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, const stru
 	case FUSEE_NEXT_OMIT:
 		if (u->sp <= s->claimed.sp)
 			return language_stop(u, s, WALK_FAULT_BACKWARDS);
-		s->pushed |= next == FUSEE_NEXT_OMIT;
+		s->claimed.pushed |= next == FUSEE_NEXT_OMIT;
 		r = append_unpushed(s, m, at);
 		if (r)
 			return r;
@@ -316,7 +316,7 @@ FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, const stru
 		r = append_unpushed(s, m, at);
 		return r ? r : STEP_COMPLETE;
 	case FUSEE_NATIVE_TOO:
-		s->pushed = 0;
+		s->claimed.pushed = 0;
 		return STEP_NATIVE;
 	default:
 		return STEP_NATIVE;

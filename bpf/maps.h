@@ -45,6 +45,13 @@ struct chunk_mapping {
 	__u64 changed;
 };
 
+#define CLAIMED_RANGES 2u
+
+/* Code of files that language unwinders claim, and some code between. */
+struct claimed_range {
+	__u64 lo, bytes;
+};
+
 #define UNMARKED_RANGES 8u
 
 /* Where memory was given out while a list had this version, in which no mapping could be marked.
@@ -74,7 +81,8 @@ struct map_chunk {
 	__u64 as_of;   /* user space knows what was mapped until then */
 	__u64 changed; /* when memory was last given out in one of the mappings */
 	__u64 blurred; /* .. while none could be marked: it counts for all of them */
-	struct unmarked_ranges unmarked; /* .. and where that was */
+	struct unmarked_ranges unmarked;              /* .. and where that was */
+	struct claimed_range claimed[CLAIMED_RANGES]; /* that have programs */
 	struct chunk_mapping mappings[CHUNK_MAPPINGS];
 };
 
@@ -179,6 +187,7 @@ struct cpu_ticks {
 	X(TICK_CHANGED, "changed") /* mappings were rewritten meanwhile, or are out of date */ \
 	X(TICK_NOT_SELECTED, "not selected")                                                   \
 	X(TICK_RING_FULL, "ring full") /* counted in addition to the result before */          \
+	X(TICK_CONTINUED, "continued") /* likewise: a continuation was sent */                 \
 	X(TICK_IDLE, "idle")           /* no thread ran; only the CPUs' own events tick then */
 
 #define TICK_NAME(name, text) name,
@@ -188,7 +197,7 @@ enum tick_result { TICK_RESULTS(TICK_NAME) TICK_RESULT_COUNT };
 
 _Static_assert(sizeof(struct slab_range) == 16, "slab_range");
 _Static_assert(sizeof(struct chunk_mapping) == 128, "chunk_mapping");
-_Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 184, "map_chunk");
+_Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 216, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
 _Static_assert(sizeof(struct process_rate) == 24, "process_rate");
 _Static_assert(sizeof(struct sampler_settings) == 208, "sampler_settings");

@@ -27,6 +27,8 @@ enum record_kind {
 	RECORD_MISSED,    /* struct record_missed: a tick without a stack */
 	RECORD_EMISSION,  /* struct record_emission: what a language unwinder emitted */
 	RECORD_RETURNS,   /* struct record_returns: what uretprobes have replaced */
+	/* struct record_stack: the callers from one in a language's code on */
+	RECORD_CONTINUATION,
 };
 
 enum record_flags {
@@ -56,7 +58,14 @@ struct record_tick {
 
 struct record_stack {
 	struct record_tick tick;
-	char comm[16];
+	union {
+		char comm[16];
+		/* Of a RECORD_CONTINUATION: where its walk began, as a caller. It precedes a copy,
+		 * and is of use if a walk over the copy comes to this pc and sp. */
+		struct {
+			__u64 pc, sp;
+		} begin;
+	};
 	__u32 version; /* of the process's mappings that were used */
 	__u32 nkernel; /* words of kernel frames */
 	/* Kernel frames, then user frames, leaf first; only the words in use are sent. */
@@ -82,6 +91,7 @@ struct record_copy {
 	__u64 regs[17];     /* x86-64, by DWARF number */
 	__u64 holes;        /* bit i: page i, counted from that of sp, is absent from `stack` */
 	__u32 bytes, limit; /* bytes of `stack` in use; bytes that were requested */
+	__u64 continued;    /* the time after which its continuations were sent; 0: none were */
 	__u64 kernel[RECORD_MAX_KERNEL];           /* as bpf_get_stack() returns them */
 	__u8 stack[RECORD_MAX_COPY + RECORD_PAGE]; /* present pages, one behind the other */
 };
@@ -165,9 +175,10 @@ _Static_assert(sizeof(struct record_outer) == 8 * (RECORD_OUTER_AT - RECORD_INNE
 _Static_assert(sizeof(struct record_stack) == 64 + 8 * RECORD_MAX_WORDS, "record_stack");
 _Static_assert(__builtin_offsetof(struct record_copy, regs) == 48, "record_copy");
 _Static_assert(__builtin_offsetof(struct record_copy, holes) == 184, "record_copy");
-_Static_assert(__builtin_offsetof(struct record_copy, kernel) == 200, "record_copy");
-_Static_assert(RECORD_COPY_HEAD == 1216, "record_copy");
-_Static_assert(sizeof(struct record_copy) == 1216 + RECORD_MAX_COPY + RECORD_PAGE, "record_copy");
+_Static_assert(__builtin_offsetof(struct record_copy, continued) == 200, "record_copy");
+_Static_assert(__builtin_offsetof(struct record_copy, kernel) == 208, "record_copy");
+_Static_assert(RECORD_COPY_HEAD == 1224, "record_copy");
+_Static_assert(sizeof(struct record_copy) == 1224 + RECORD_MAX_COPY + RECORD_PAGE, "record_copy");
 _Static_assert(sizeof(struct record_deferred) == 48, "record_deferred");
 _Static_assert(__builtin_offsetof(struct record_missed, why) == 56, "record_missed");
 _Static_assert(sizeof(struct record_missed) == 64, "record_missed");

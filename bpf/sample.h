@@ -34,12 +34,27 @@ struct copies {
  * machine's last frame was appended, 0: none was. */
 struct claimed {
 	__u64 at, sp;
-	__u32 machine, pad;
+	__u32 machine;
+	__u32 pushed; /* 1: the step has pushed frames for this pc */
 };
 
 /* The kernel's address of what replaced.h looks at next, or 0; and what it has found. */
 struct replaced {
 	__u64 next, was;
+};
+
+/* The search for a caller in claimed code: continue.h. */
+struct search {
+	__u64 at;          /* of the words of the stack that are read */
+	__u64 pc, sp;      /* of the caller that was found */
+	__u64 began;       /* CLOCK_MONOTONIC ns */
+	__u32 i;           /* index of the next word */
+	__u32 tries, sent; /* walks from such callers; those that were sent */
+	__u32 rounds;      /* of these walks */
+	__u32 active;      /* 1: such a walk is under way */
+	__u32 met;         /* 1: the tick's walk came to claimed code itself */
+	__u32 result;      /* of that walk, enum tick_result, .. */
+	__u32 flags;       /* .. and enum record_flags */
 };
 
 /* What is known of the next frame. */
@@ -58,7 +73,6 @@ struct scratch {
 	__u32 begun;     /* bit i: the step of language i was called in this walk */
 	__u32 version;   /* of the mappings */
 	__u32 resumed;   /* 1: another language's program began the walk */
-	__u32 pushed;    /* 1: the step has pushed frames for this pc */
 	__u32 has_cfa;   /* u->cfa is of this frame, or 0 as it is not known */
 	struct walk_stop stop;
 	struct copies copies;
@@ -68,6 +82,7 @@ struct scratch {
 	__u64 as_of; /* of the mappings: struct map_chunk */
 	struct claimed claimed;
 	struct replaced replaced;
+	struct search search;
 	__u16 equal[SCRATCH_EQUAL]; /* by hash: index of a pushed frame, of this or another sample
 				     */
 	union {

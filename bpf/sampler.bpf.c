@@ -12,6 +12,7 @@
 #define FUSEE_CORE /* the functions that steps call are here */
 
 #include "begin.h"
+#include "continue.h"
 #include "copy.h"
 #include "cpu_ticks.h"
 #include "language.h"
@@ -335,6 +336,7 @@ FUSEE_FN int tick(struct sampler_context *c, struct scratch *s, struct sampler_s
 	entry = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
 	program = entry ? program_of(entry) : 0;
 	s->resumed = 0;
+	s->search.tries = s->search.active = s->search.sent = s->search.met = 0;
 	if (program) /* if the call fails, the walk ends where the claim begins */
 		bpf_tail_call(c, &sampler_programs, program - 1);
 	describe(&s->record.tick, ids);
@@ -359,6 +361,30 @@ int sampler_tick(struct sampler_context *c)
 	return answer;
 }
 
+/* Goes on after a walk that has failed, or a continuation, with the next continuation. Does not
+ * return if there is one, else it sends the copy. */
+FUSEE_FN int continue_tick(struct sampler_context *c, struct scratch *s, __u32 result)
+{
+	struct sampler_settings *o = settings();
+
+	if (s->search.active) {
+		/* the stack must reach its outermost frame */
+		if (result == TICK_UNWOUND && s->record.tick.head.flags == s->search.flags)
+			send_continuation(c, s);
+		s->search.active = s->search.met = 0;
+		s->stop.unwinder = s->stop.reason = 0;
+		s->record.tick.head.flags = s->search.flags;
+		result = s->search.result;
+	}
+	if (may_continue(s, result) && o && o->copy_bytes && may_copy(s, o) &&
+	    !begin_continuation(s, result)) {
+		s->resumed = 1;
+		bpf_tail_call(c, &sampler_programs, s->slot);
+		s->resumed = s->search.active = 0;
+	}
+	return send_not_unwound(c, s, result);
+}
+
 /* The same, of a process with code of this program's language. */
 FUSEE_FN int language_tick(struct sampler_context *c, struct scratch *s)
 {
@@ -379,11 +405,11 @@ FUSEE_FN int language_tick(struct sampler_context *c, struct scratch *s)
 	}
 	if (result == TICK_UNWOUND && send_emissions(c, &s->record.tick.head))
 		result = TICK_STOPPED; /* the ring may have room for what follows */
-	if (result != TICK_UNWOUND) {
+	if (result != TICK_UNWOUND)
 		sampler_unsent(0);
-		return send_not_unwound(c, s, result);
-	}
-	return send_stack(c, s);
+	else if (!s->search.active)
+		return send_stack(c, s);
+	return continue_tick(c, s, result);
 }
 
 SEC("perf_event")

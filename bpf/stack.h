@@ -156,7 +156,7 @@ FUSEE_FN int append_pushed(struct fusee_unwind *u, struct scratch *s)
 
 	u->npushed = 0;
 	u->stored++;
-	s->pushed = 1;
+	s->claimed.pushed = 1;
 	s->idle = 0;
 	if (at > RECORD_INNER_WORDS - FRAME_MOST_WORDS)
 		return sampler_outer_pushed(equal);
@@ -181,9 +181,9 @@ FUSEE_FN int append_pushed(struct fusee_unwind *u, struct scratch *s)
 /* Appends the machine's frame, unless the step has pushed frames in its place. As push(). */
 FUSEE_FN int append_unpushed(struct scratch *s, const struct chunk_mapping *m, __u64 at)
 {
-	int r = s->pushed ? STEP_AGAIN : push(s, m, at);
+	int r = s->claimed.pushed ? STEP_AGAIN : push(s, m, at);
 
-	s->pushed = 0;
+	s->claimed.pushed = 0;
 	return r;
 }
 #endif

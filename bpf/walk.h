@@ -71,6 +71,7 @@ FUSEE_FN int claimed_step(struct fusee_unwind *u, struct scratch *s, const struc
 	if (u->absent)
 		return STEP_ABSENT;
 	language_prepare(u, s, m);
+	s->search.met = 1;
 	s->claimed.at = at;
 	return STEP_CLAIMED;
 }
@@ -222,7 +223,7 @@ FUSEE_FN void walk_begin(const struct sampler_context *c, struct fusee_unwind *u
 		mark_syscall(u);
 	}
 	s->at = r->nkernel;
-	s->next.guessed = s->pushed = s->idle = s->has_cfa = 0;
+	s->next.guessed = s->claimed.pushed = s->idle = s->has_cfa = 0;
 	s->claimed.machine = 0;
 	s->replaced.next = 0;
 	s->deep.outer.frames = s->deep.outer.words = s->deep.rounds = 0;
@@ -253,9 +254,12 @@ FUSEE_FN int walk(struct scratch *s)
 {
 	int next = STEP_AGAIN;
 
-	for (__u32 i = 0; i < SAMPLER_STEPS / WALK_STEPS && next == STEP_AGAIN; i++)
+	for (__u32 i = 0; i < SAMPLER_STEPS / WALK_STEPS && next == STEP_AGAIN; i++) {
+		if (s->search.active && s->search.rounds++ >= SAMPLER_STEPS / WALK_STEPS)
+			return STEP_FULL;
 		next = sampler_steps(0);
-	if (next == STEP_AGAIN)
+	}
+	if (next == STEP_AGAIN && !s->search.active)
 		next = walk_deep(s);
 	return next == STEP_AGAIN ? STEP_FULL : next;
 }

@@ -2,6 +2,7 @@
 /* Writes a process's mappings into map chunks: what can be stepped in the kernel, in order of
  * address, split into pieces where a language unwinder has claimed code. */
 #include <errno.h>
+#include <string.h>
 
 #include "../../bpf/frame.h"
 #include "bpf/internal/sampler_state.h"
@@ -15,6 +16,7 @@ struct writer {
 	struct map_chunk *last;
 	uint32_t n;  /* chunks */
 	bool follow; /* a claim has FUSEE_CLAIM_REGISTERS */
+	struct claimed_range claimed[CLAIMED_RANGES];
 };
 
 static bool is_anonymous_code(const struct publication *what, const struct process_mapping *m)
@@ -155,6 +157,22 @@ static void set_unwinder(struct pieces *p, struct chunk_mapping *piece, uint32_t
 	w->p->lacks_table |= r != 0;
 }
 
+#define NEAR_CLAIMS (16ull << 20)
+
+/* Notes where claims are, in order of address. The last range also covers those that are far away.
+ */
+static void note_claimed(struct writer *w, uint64_t lo, uint64_t hi)
+{
+	uint32_t i = 0;
+
+	while (i + 1 < CLAIMED_RANGES && w->claimed[i].bytes &&
+	       lo - (w->claimed[i].lo + w->claimed[i].bytes) > NEAR_CLAIMS)
+		i++;
+	if (!w->claimed[i].bytes)
+		w->claimed[i].lo = lo;
+	w->claimed[i].bytes = hi - w->claimed[i].lo;
+}
+
 /* Appends the code that is claimed, by its addresses in the process, and what is below it. */
 static void append_claimed(struct pieces *p, const struct claim *c)
 {
@@ -171,6 +189,8 @@ static void append_claimed(struct pieces *p, const struct claim *c)
 	piece.hi = hi;
 	piece.arg = c->arg;
 	set_unwinder(p, &piece, c->unwinder, c->flags);
+	if (p->m->file && piece.unwinder != NO_PROGRAM)
+		note_claimed(p->w, lo, hi);
 	if (!p->r)
 		p->r = append(p->w, &piece);
 }
@@ -295,5 +315,6 @@ int chunks_write(struct bpf_sampler *b, struct published *p, const struct public
 		r = write_mapping(&w, &what->process->mappings[i]);
 	head->program = (uint16_t)p->program;
 	head->follow = w.follow;
+	memcpy(head->claimed, w.claimed, sizeof(w.claimed));
 	return r;
 }

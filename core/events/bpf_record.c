@@ -19,6 +19,7 @@ static bool size_of_kind(uint32_t kind, uint32_t *least, uint32_t *most)
 		[RECORD_MISSED] = {sizeof(struct record_missed), sizeof(struct record_missed)},
 		[RECORD_EMISSION] = {sizeof(struct record_emission), sizeof(union record)},
 		[RECORD_RETURNS] = {RECORD_RETURNS_HEAD, sizeof(struct record_returns)},
+		[RECORD_CONTINUATION] = {RECORD_STACK_HEAD, sizeof(struct record_stack)},
 	};
 
 	if (kind >= sizeof(sizes) / sizeof(*sizes) || !sizes[kind].least)
@@ -108,6 +109,7 @@ bool bpf_record_sample(struct bpf_record_reader *reader, uint64_t time, uint32_t
 			     .share = r->tick.head.share,
 			     .abi = 2,
 			     .stop = r->stop,
+			     .continuations.since = r->continued,
 			     .stack = reader->stack};
 	memcpy(s->regs, r->regs, sizeof(s->regs));
 	s->stack_len = place_pages(reader->stack, r);

@@ -53,6 +53,8 @@ struct perf_stream_handlers {
 	/* Records of the BPF sampler; valid until the handler returns. A stack that was unwound in
 	 * the kernel: */
 	void (*stack)(void *arg, uint64_t time, uint32_t cpu, const struct record_stack *);
+	/* Likewise, from a caller on: of the copy that follows. */
+	void (*continuation)(void *arg, uint64_t time, const struct record_stack *);
 	/* A tick without a stack. */
 	void (*missed)(void *arg, uint64_t time, uint32_t cpu, const struct record_missed *);
 	/* What a language unwinder's step emitted; precedes the stack that it is about. */

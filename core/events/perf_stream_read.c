@@ -130,6 +130,16 @@ static bool dispatch_stack(struct perf_stream *s, const struct sent *at,
 	return true;
 }
 
+static bool dispatch_continuation(const struct sent *at, const struct perf_stream_handlers *on)
+{
+	const struct record_stack *r = &at->r->stack;
+
+	if (r->nkernel || !record_words(r))
+		return false;
+	on->continuation(on->arg, at->time, r);
+	return true;
+}
+
 static bool keep_returns(struct stream_cpu *c, const struct record_returns *r)
 {
 	c->returns.n = 0;
@@ -171,6 +181,8 @@ static bool dispatch_kind(struct perf_stream *s, struct stream_cpu *c, const str
 		return dispatch_copy(s, c, at, on);
 	case RECORD_EMISSION:
 		return dispatch_emission(at, on);
+	case RECORD_CONTINUATION:
+		return dispatch_continuation(at, on);
 	case RECORD_RETURNS:
 		return keep_returns(c, &r->returns);
 	case RECORD_MISSED:

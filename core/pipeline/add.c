@@ -61,5 +61,6 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 	p->stats.weight_ns += weight;
 	loss_account_add(&p->account, worst, 1);
 	p->stats.guessed += !worst && p->walk.guessed;
+	p->stats.continued += !worst && p->walk.continued;
 	p->stats.kernel_only += !worst && !s->abi;
 }

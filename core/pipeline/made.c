@@ -125,6 +125,7 @@ void pipeline_deliver(struct pipeline *p, struct process *proc, const struct sam
 					  .guessed = p->walk.guessed,
 					  .reason = p->walk.reason,
 					  .passed = p->walk.passed,
+					  .continued = p->walk.continued,
 					  .over = over->id};
 	struct sample without = *s;
 
@@ -134,7 +135,7 @@ void pipeline_deliver(struct pipeline *p, struct process *proc, const struct sam
 		pipeline_add(p, proc, s, route, comm);
 		return;
 	}
-	without.stack_len = without.nkernel = 0;
+	without.stack_len = without.nkernel = without.continuations.n = 0;
 	if (waiting_add(&p->waiting, proc, &followed_of(proc)->waiting_bytes, &without, route, comm,
 			&walk))
 		return;
@@ -152,6 +153,7 @@ bool pipeline_retry_made(struct pipeline *p, struct waiting *w, bool late)
 	to->guessed = from->guessed;
 	to->reason = from->reason;
 	to->passed = from->passed;
+	to->continued = from->continued;
 	to->waiting = NULL;
 	if (!settle(p, from->over, w->sample.time, late))
 		return false;

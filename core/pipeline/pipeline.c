@@ -134,6 +134,7 @@ void pipeline_free(struct pipeline *p)
 	maps_reader_free(p->reader);
 	maps_answer_free(p->taking.answer);
 	waiting_fini(&p->waiting);
+	preceding_fini(&p->preceding);
 	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++)
 		collector_free(p->slots[i]);
 	process_table_free(p->processes);

@@ -60,6 +60,7 @@ struct pipeline_stats {
 	uint64_t kernel_only; /* complete samples of kernel threads */
 	uint64_t walked;      /* samples that were unwound in the kernel */
 	uint64_t helped;      /* steps that the worker took */
+	uint64_t continued;   /* complete samples with a continuation of the kernel's */
 	uint64_t lost_records;
 	uint64_t lost_emissions; /* emissions of language unwinders that could not be kept */
 	uint64_t unrouted;       /* samples without a route; in no other figure */

@@ -293,12 +293,30 @@ static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record
 		p->walk.reason = loss_text(LOSS_CALLER_NOT_CODE);
 	else if (r->tick.head.flags & RECORD_NO_LANGUAGE)
 		p->walk.reason = loss_text(LOSS_NO_LANGUAGE);
-	else if (p->unrecorded == s.tid)
+	else if (p->preceding.unrecorded == s.tid)
 		p->walk.reason = loss_text(LOSS_UNRECORDED);
-	if (p->unrecorded == s.tid)
-		p->unrecorded = 0;
+	if (p->preceding.unrecorded == s.tid)
+		p->preceding.unrecorded = 0;
 	p->stats.walked++;
 	add(p, proc, &s, &route, r->comm, unwound_over(p, proc, over));
+}
+
+/* The copy whose continuation it is follows. What is not right is not kept: then the sample has the
+ * reason that it has without. */
+static void on_continuation(void *arg, uint64_t time, const struct record_stack *r)
+{
+	const struct sample_continuation begin = {.pc = r->begin.pc, .sp = r->begin.sp};
+	struct pipeline *p = arg;
+	uint64_t over = r->tick.head.process;
+	pid_t tid = (pid_t)r->tick.head.tid;
+	struct process *proc = process_find(p->processes, (pid_t)r->tick.head.pid);
+
+	if (!proc || proc->id != over || p->preceding.unrecorded == tid)
+		return;
+	pipeline_clear_walk(p, LOSS_NONE);
+	read_stack(p, proc, time, r);
+	if (!p->walk.reason && !kernel_view_is_outdated(proc, time, over, r->version, &p->walk))
+		preceding_add(&p->preceding, tid, time, over, &begin, &p->walk);
 }
 
 static void on_missed(void *arg, uint64_t time, uint32_t cpu, const struct record_missed *r)
@@ -323,7 +341,7 @@ static void on_emission(void *arg, uint64_t time, const struct record_emission *
 
 	proc = proc ? unwound_over(p, proc, r->head.process) : NULL;
 	p->stats.lost_emissions += !proc;
-	p->unrecorded = proc ? 0 : (pid_t)r->head.tid;
+	p->preceding.unrecorded = proc ? 0 : (pid_t)r->head.tid;
 	while (proc && end - at >= (ptrdiff_t)sizeof(struct emission_head)) {
 		struct fusee_emission e = {.size = sizeof(e), .time_ns = time};
 		struct emission_head head;
@@ -337,7 +355,7 @@ static void on_emission(void *arg, uint64_t time, const struct record_emission *
 		e.bytes = (struct fusee_str){at, head.len};
 		if (claims_record(p->claims, proc, head.unwinder, &e) < 0) {
 			p->stats.lost_emissions++;
-			p->unrecorded = (pid_t)r->head.tid;
+			p->preceding.unrecorded = (pid_t)r->head.tid;
 		}
 		at += (head.len + 7u) & ~7u;
 	}
@@ -346,6 +364,7 @@ static void on_emission(void *arg, uint64_t time, const struct record_emission *
 void pipeline_set_record_handlers(struct pipeline *p)
 {
 	p->handlers.stack = on_stack;
+	p->handlers.continuation = on_continuation;
 	p->handlers.missed = on_missed;
 	p->handlers.emission = on_emission;
 }

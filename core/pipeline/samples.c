@@ -2,6 +2,7 @@
 /* Samples with stack copies are routed, unwound in user space and added to collectors, or wait
  * until the worker has made the tables that they need. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -16,7 +17,7 @@ void pipeline_clear_walk(struct pipeline *p, enum loss_reason reason)
 	struct walk *w = &p->walk;
 
 	w->n = w->guessed = 0;
-	w->passed = false;
+	w->passed = w->continued = false;
 	w->reason = reason ? loss_text(reason) : NULL;
 	w->waiting = NULL;
 }
@@ -95,21 +96,18 @@ static void set_awaited(const struct pipeline *p, struct waiting *w)
 	w->unmapped = !p->walk.waiting;
 }
 
-static void on_sample(void *arg, const struct sample *s)
+/* A sample that was routed. */
+static void take_sample(struct pipeline *p, struct process *proc, const struct sample *s,
+			const struct pipeline_route *route)
 {
-	struct pipeline *p = arg;
-	struct pipeline_route route;
-	struct process *proc = pipeline_begin_sample(p, s, &route);
 	struct walk_steps *steps = NULL;
 	struct waiting *w;
 	const char *comm;
 
-	if (!proc)
-		return;
 	pipeline_scan_if_due(p, proc);
 	comm = process_comm(p->processes, proc, s->tid);
 	if (walk(p, proc, s, true, &steps)) {
-		w = waiting_add(&p->waiting, proc, &followed_of(proc)->waiting_bytes, s, &route,
+		w = waiting_add(&p->waiting, proc, &followed_of(proc)->waiting_bytes, s, route,
 				comm, NULL);
 		if (w) {
 			w->steps = steps;
@@ -120,7 +118,25 @@ static void on_sample(void *arg, const struct sample *s)
 	}
 	walk_steps_release(steps);
 	publish_stepped(p, proc);
-	pipeline_deliver(p, proc, s, &route, comm, proc);
+	pipeline_deliver(p, proc, s, route, comm, proc);
+}
+
+static void on_sample(void *arg, const struct sample *s)
+{
+	struct sample_continuation continuations[SAMPLE_CONTINUATIONS];
+	struct pipeline *p = arg;
+	struct pipeline_route route;
+	struct process *proc = pipeline_begin_sample(p, s, &route);
+	struct sample with = *s;
+
+	if (p->preceding.unrecorded == s->tid)
+		p->preceding.unrecorded = 0;
+	preceding_take(&p->preceding, s, proc ? proc->id : 0, continuations, &with.continuations.n);
+	with.continuations.at = continuations;
+	if (proc)
+		take_sample(p, proc, &with, &route);
+	for (uint32_t i = 0; i < with.continuations.n; i++)
+		free((void *)continuations[i].frames);
 }
 
 /* ---- samples that wait ---- */

@@ -8,6 +8,7 @@
 #include "pipeline/collector.h"
 #include "pipeline/internal/kernel_view.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/internal/preceding.h"
 #include "pipeline/internal/waiting.h"
 #include "unwind/claims.h"
 #include "unwind/files.h"
@@ -105,7 +106,7 @@ struct pipeline {
 	bool scanned;                /* since waiting samples were last retried */
 	bool behind;                 /* samples wait only for lack of time */
 	uint64_t time;               /* of the newest sample, CLOCK_MONOTONIC ns */
-	pid_t unrecorded;            /* an emission of this thread's next stack was lost; 0: none */
+	struct preceding preceding;  /* of samples that follow */
 	struct answered answered;    /* when waiting samples were last retried */
 	struct loss_account account; /* of complete and truncated samples */
 	struct pipeline_stats stats;

@@ -41,13 +41,41 @@ static bool has_room(struct waiting_queue *q, uint64_t of_process, uint64_t time
 	       q->second_bytes + bytes <= q->limit / 2;
 }
 
+static uint64_t continuation_bytes(const struct sample *s)
+{
+	uint64_t bytes = s->continuations.n * sizeof(*s->continuations.at);
+
+	for (uint32_t i = 0; i < s->continuations.n; i++)
+		bytes += s->continuations.at[i].n * sizeof(struct walk_frame);
+	return bytes;
+}
+
+/* Copies the sample's continuations to this place. */
+static void copy_continuations(struct sample *s, char *to)
+{
+	uint32_t n = s->continuations.n;
+	struct sample_continuation *at = (void *)to;
+	char *frames = (char *)(at + n);
+
+	if (n)
+		memcpy(at, s->continuations.at, n * sizeof(*at));
+	for (uint32_t i = 0; i < n; i++) {
+		size_t bytes = at[i].n * sizeof(struct walk_frame);
+
+		at[i].frames = memcpy(frames, at[i].frames, bytes);
+		frames += bytes;
+	}
+	s->continuations.at = at;
+}
+
 struct waiting *waiting_add(struct waiting_queue *q, struct process *proc, uint64_t *process_bytes,
 			    const struct sample *s, const struct pipeline_route *route,
 			    const char *comm, const struct waiting_walk *walk)
 {
 	uint64_t frames = walk ? walk->n * sizeof(*walk->frames) : 0;
 	uint64_t returns = s->returns.n * sizeof(*s->returns.at);
-	uint64_t bytes = sizeof(struct waiting) + frames + returns + s->nkernel * 8ull +
+	uint64_t continued = continuation_bytes(s);
+	uint64_t bytes = sizeof(struct waiting) + frames + returns + continued + s->nkernel * 8ull +
 			 s->stack_len;
 	char *behind;
 	struct waiting *w;
@@ -70,6 +98,8 @@ struct waiting *waiting_add(struct waiting_queue *q, struct process *proc, uint6
 	if (returns)
 		w->sample.returns.at = memcpy(behind, s->returns.at, returns);
 	behind += returns;
+	copy_continuations(&w->sample, behind);
+	behind += continued;
 	w->sample.kernel = (uint64_t *)(void *)behind;
 	w->sample.stack = behind + s->nkernel * 8ull;
 	if (s->nkernel)

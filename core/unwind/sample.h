@@ -25,6 +25,23 @@ struct sample_returns {
 	uint32_t n;                   /* 0: nothing is known */
 };
 
+struct walk_frame; /* unwind/internal/walk_frames.h */
+
+/* What the kernel has unwound of a stack from one of its callers on, to the outermost frame. */
+struct sample_continuation {
+	uint64_t pc, sp; /* where it begins */
+	const struct walk_frame *frames;
+	uint32_t n;
+};
+
+#define SAMPLE_CONTINUATIONS 4u
+
+struct sample_continuations {
+	uint64_t since; /* they were sent after that time, CLOCK_MONOTONIC ns; 0: none were sent */
+	const struct sample_continuation *at;
+	uint32_t n;
+};
+
 struct sample {
 	pid_t pid, tid;
 	uint32_t cpu;
@@ -42,6 +59,7 @@ struct sample {
 	bool stack_full;       /* the copy has the requested size: the stack may continue above */
 	struct walk_stop stop; /* which language unwinder stopped the walk in the kernel */
 	struct sample_returns returns;
+	struct sample_continuations continuations;
 	/* There is no copy: the thread is stopped, and all of its memory can be read. NULL: not so.
 	 */
 	const struct sample_memory *memory;

@@ -10,6 +10,7 @@
 
 #include "loss/loss.h"
 #include "unwind/unwinders.h"
+#include "unwind/internal/walk_continue.h"
 #include "unwind/internal/walk_guess.h"
 #include "unwind/internal/walk_returns.h"
 #include "unwind/moved_text.h"
@@ -513,12 +514,12 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 			return; /* still in exec: the registers are the old program's, there is no
 				   user stack */
 		if (!m) {
-			out->reason = out->n ? loss_text(LOSS_CALLER_NOT_CODE)
-					     : loss_text(LOSS_CODE_NOT_MAPPED);
+			out->reason = loss_text(out->n ? LOSS_CALLER_NOT_CODE
+						       : LOSS_CODE_NOT_MAPPED);
 			return;
 		}
 		out->waiting = wait ? moved_text_awaited(m) : NULL;
-		if (out->waiting)
+		if (out->waiting || walk_continue(n, guessed, out))
 			return;
 		p->started = true;
 		r = pass_frame(w, p, n, m, guessed, out);
@@ -548,6 +549,7 @@ static void walk_sample(struct walker *w, struct process *p, const struct sample
 				 .opener = worker_opener(w->worker),
 				 .memory = s->memory,
 				 .returns = s->returns,
+				 .continuations = &s->continuations,
 				 .languages = s->memory ? w->languages : NULL};
 
 	walk_clear(out, s->memory ? WALK_MOST_FRAMES : WALK_COPY_FRAMES);

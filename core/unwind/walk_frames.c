@@ -7,7 +7,7 @@ void walk_clear(struct walk *w, uint32_t most)
 {
 	w->n = w->outer = w->guessed = 0;
 	w->most = most > WALK_INNER_FRAMES ? most - WALK_INNER_FRAMES : 0;
-	w->passed = false;
+	w->passed = w->continued = false;
 	w->reason = NULL;
 }
 

@@ -33,6 +33,7 @@ struct walk_context {
 	const struct sample_memory *memory; /* of a stopped thread; NULL: there is a stack copy */
 	struct walk_languages *languages;   /* NULL: none are walked */
 	struct sample_returns returns;
+	const struct sample_continuations *continuations;
 	uint32_t next_return; /* index of that which is looked at next */
 	bool beyond;          /* the last step read above the stack copy */
 	uint32_t stepped;     /* frames so far */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/pipeline/collector.c core/process/process.c core/unwind/claims.c core/unwind/claims_host.c
+// sources: core/pipeline/collector.c core/pipeline/preceding.c core/process/process.c core/unwind/claims.c core/unwind/claims_host.c
 // sources: core/unwind/claim_list.c core/unwind/code_budget.c core/unwind/walk_frames.c core/base/user_budget.c core/events/bpf_record.c core/loss/loss.c
 // sources: core/base/dict.c core/base/hashmap.c core/base/clock.c core/base/metrics.c core/base/buf.c
 // sources: core/base/json.c core/base/text.c core/base/utf8.c
@@ -261,6 +261,25 @@ static void make_outer(struct record_stack *r)
 	r->tick.head.size = (uint32_t)(RECORD_STACK_HEAD + 8 * (RECORD_OUTER_AT + in_ring));
 }
 
+/* The copy that follows takes what is of its thread and time. */
+static void take_continuations(struct pipeline *p, uint64_t time, const struct record_copy *r)
+{
+	struct sample_continuation taken[SAMPLE_CONTINUATIONS];
+	const struct sample s = {
+		.tid = (pid_t)r->tick.head.tid, .time = time, .continuations.since = r->continued};
+	uint32_t n;
+
+	preceding_take(&p->preceding, &s, r->tick.head.process, taken, &n);
+	assert(n <= SAMPLE_CONTINUATIONS);
+	for (uint32_t i = 0; i < n; i++) {
+		assert(taken[i].n && taken[i].n <= WALK_MAX_FRAMES + 1);
+		memcpy(p->walk.frames, taken[i].frames, taken[i].n * sizeof(*taken[i].frames));
+		p->walk.n = taken[i].n;
+		symbolize(p);
+		free((void *)taken[i].frames);
+	}
+}
+
 static void dispatch(struct pipeline *p, uint64_t time, const uint8_t *bytes, uint32_t len)
 {
 	static union record r;
@@ -270,13 +289,18 @@ static void dispatch(struct pipeline *p, uint64_t time, const uint8_t *bytes, ui
 		return;
 	r.head.pid %= PIDS;
 	r.head.process %= 32;
-	if (r.head.kind == RECORD_STACK)
+	if (r.head.kind == RECORD_STACK || r.head.kind == RECORD_CONTINUATION)
 		make_outer(&r.stack);
 	/* as core/events/perf_stream_read.c checks them */
 	if (r.head.kind == RECORD_STACK && r.stack.nkernel <= RECORD_MAX_KERNEL &&
 	    r.stack.nkernel <= record_words(&r.stack)) {
 		p->handlers.stack(p, time, 0, &r.stack);
 		symbolize(p);
+	} else if (r.head.kind == RECORD_CONTINUATION && !r.stack.nkernel &&
+		   record_words(&r.stack)) {
+		p->handlers.continuation(p, time, &r.stack);
+	} else if (r.head.kind == RECORD_COPY) {
+		take_continuations(p, time, &r.copy);
 	} else if (r.head.kind == RECORD_MISSED) {
 		p->handlers.missed(p, time, 0, &r.missed);
 	} else if (r.head.kind == RECORD_EMISSION &&
@@ -349,6 +373,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			at += 4;
 		}
 	}
+	preceding_fini(&p.preceding);
 	process_table_free(p.processes);
 	collector_free(p.slots[0]);
 	claims_free(p.claims);

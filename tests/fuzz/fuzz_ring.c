@@ -91,6 +91,13 @@ static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record
 	touch(r->words, record_words(r) * 8);
 }
 
+static void on_continuation(void *arg, uint64_t time, const struct record_stack *r)
+{
+	if (r->nkernel || !record_words(r))
+		abort();
+	on_stack(arg, time, 0, r);
+}
+
 static void on_missed(void *arg, uint64_t time, uint32_t cpu, const struct record_missed *r)
 {
 	(void)arg;
@@ -174,9 +181,9 @@ static uint64_t fill(struct ring *r, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct perf_stream_handlers on = {NULL,        on_sample, on_stack, on_missed,
-						on_emission, on_mapped, on_comm,  on_forked,
-						on_exited,   on_lost};
+	const struct perf_stream_handlers on = {NULL,      on_sample,   on_stack,  on_continuation,
+						on_missed, on_emission, on_mapped, on_comm,
+						on_forked, on_exited,   on_lost};
 	static struct perf_stream s; /* large */
 	static struct perf_event_mmap_page page;
 	struct stream_cpu c = {.output_id = OUTPUT_ID};

@@ -21,7 +21,8 @@ struct seen {
 	uint64_t samples, weight, last, stacks, unordered;
 	int execs, maps;
 	uint64_t by_group[4], group_weight[4];
-	uint64_t returns; /* of all samples, where they are as they should be */
+	uint64_t returns;                  /* of all samples, where they are as they should be */
+	uint64_t continued, continuations; /* samples with some; continuations */
 };
 
 static void on_sample(void *arg, const struct sample *s)
@@ -37,7 +38,14 @@ static void on_sample(void *arg, const struct sample *s)
 	for (uint32_t i = 0; i < s->returns.n; i++)
 		n->returns += s->returns.page == 4096 && s->returns.at[i].at == 8 * (i + 1) &&
 			      s->returns.at[i].pc == 100 + i;
+	n->continued += s->continuations.since == 900;
 	n->stacks += s->abi == 2 && s->stack_len >= 8 && s->regs[16];
+}
+
+static void on_continuation(void *arg, uint64_t time, const struct record_stack *r)
+{
+	((struct seen *)arg)->continuations += time == 1000 && r->begin.pc == 5 &&
+					       r->begin.sp == 6 && record_words(r) == 1;
 }
 
 static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m)
@@ -66,6 +74,7 @@ static struct perf_stream_handlers handlers(struct seen *n)
 {
 	return (struct perf_stream_handlers){.arg = n,
 					     .sample = on_sample,
+					     .continuation = on_continuation,
 					     .mapped = on_mapped,
 					     .comm = on_comm,
 					     .forked = on_forked,
@@ -372,7 +381,8 @@ TEST(records_are_of_a_known_kind_and_size)
 		     {RECORD_DEFERRED, 48, 48},
 		     {RECORD_MISSED, 64, 64},
 		     {RECORD_EMISSION, 32, sizeof(union record)},
-		     {RECORD_RETURNS, 56, sizeof(struct record_returns)}};
+		     {RECORD_RETURNS, 56, sizeof(struct record_returns)},
+		     {RECORD_CONTINUATION, RECORD_STACK_HEAD, sizeof(struct record_stack)}};
 	static union record from, to;
 
 	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
@@ -394,7 +404,7 @@ TEST(records_are_of_a_known_kind_and_size)
 	from.head.size = 64;
 	from.head.kind = 0;
 	CHECK(!bpf_record_read(&to, &from, 64));
-	from.head.kind = RECORD_RETURNS + 1;
+	from.head.kind = RECORD_CONTINUATION + 1;
 	CHECK(!bpf_record_read(&to, &from, 64));
 }
 
@@ -456,6 +466,46 @@ TEST(a_deferred_tick_has_the_weight_of_its_moment)
 	CHECK_INT(s.account.records.samples, 2);
 	CHECK_INT(s.account.records.invalid, 0);
 	hashmap_fini(&s.group_by_event);
+}
+
+/* A continuation has frames, and none of the kernel's; the copy says that there are some. */
+TEST(continuations_are_checked)
+{
+	static struct perf_event_mmap_page page;
+	static char data[8192];
+	static struct perf_stream s;
+	static struct record_copy copy;
+	static struct record_stack r;
+	struct stream_cpu c = {.output = 1,
+			       .output_id = 7,
+			       .ring = {.page = &page, .data = data, .size = sizeof(data)}};
+	struct seen n = {0};
+	struct perf_stream_handlers on = handlers(&n);
+	const uint64_t sent[] = {7, 40 | 41ull << 32, 1000, 0};
+
+	s = (struct perf_stream){.cpus = &c, .ncpus = 1, .online_fd = -1, .epoll = -1};
+	r.tick.head = (struct record_head){
+		.kind = RECORD_CONTINUATION, .size = RECORD_STACK_HEAD + 8, .pid = 40, .tid = 41};
+	r.begin.pc = 5;
+	r.begin.sp = 6;
+	copy.tick.head = (struct record_head){
+		.kind = RECORD_COPY, .size = RECORD_COPY_HEAD, .pid = 40, .tid = 41};
+	copy.continued = 900;
+	add_sample(&c.ring, sent, 4, &r);
+	add_sample(&c.ring, sent, 4, &copy);
+	perf_stream_drain(&s, &on, true);
+	CHECK_INT(n.continuations, 1);
+	CHECK_INT(n.continued, 1);
+	CHECK_INT(s.account.records.invalid, 0);
+	r.nkernel = 1;
+	add_sample(&c.ring, sent, 4, &r);
+	r.nkernel = 0;
+	r.tick.head.size = RECORD_STACK_HEAD;
+	add_sample(&c.ring, sent, 4, &r);
+	perf_stream_drain(&s, &on, true);
+	CHECK_INT(n.continuations, 1);
+	CHECK_INT(s.account.records.invalid, 2);
+	missed_ticks_fini(&s.account.missed);
 }
 
 /* What uretprobes have replaced is that of the next sample, if it is of the same thread. */

@@ -12,8 +12,8 @@
 /* Each kind begins with the head. */
 union record {
 	struct record_head head;
-	struct record_tick tick; /* all but emissions begin with it */
-	struct record_stack stack;
+	struct record_tick tick;   /* all but emissions begin with it */
+	struct record_stack stack; /* and a continuation */
 	struct record_copy copy;
 	struct record_deferred deferred;
 	struct record_missed missed;

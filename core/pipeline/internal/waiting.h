@@ -17,7 +17,7 @@ struct waiting_walk {
 	const struct walk_frame *frames; /* after struct waiting */
 	uint32_t n, guessed;
 	const char *reason;
-	bool passed;
+	bool passed, continued;
 	uint64_t over; /* id of the process over whose mappings it was unwound; 0: no such stack */
 };
 

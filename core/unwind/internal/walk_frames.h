@@ -54,6 +54,7 @@ struct walk {
 	/* The stack passes through code that a language unwinder claims and whose frames only the
 	 * kernel can read, so they are missing here. */
 	bool passed;
+	bool continued;     /* its outer part is a continuation that the kernel has sent */
 	const char *reason; /* why the stack is truncated; NULL: it is complete. Static */
 	/* Its table, or a step through it, is still being made: the sample is to be walked again
 	 * later. Then the other fields mean nothing. NULL: none. */
