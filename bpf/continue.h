@@ -120,7 +120,8 @@ FUSEE_FN int may_continue(const struct scratch *s, __u32 result)
 	if (s->search.met || s->stop.unwinder || s->search.tries >= CONTINUE_TRIES ||
 	    s->search.sent >= CONTINUE_SENT)
 		return 0;
-	if (result != TICK_UNKNOWN_CODE && result != TICK_STOPPED && result != TICK_CHANGED)
+	if (result != TICK_UNKNOWN_CODE && result != TICK_STOPPED && result != TICK_CHANGED &&
+	    result != TICK_TABLE_ABSENT)
 		return 0;
 	return !(s->version & 1) && s->version == version_of(s->chunk, s->record.tick.head.process);
 }
@@ -133,6 +134,7 @@ FUSEE_FN void continue_walk(struct fusee_unwind *u, struct scratch *s)
 	u->sp = s->search.sp;
 	u->fp = u->valid_regs = 0;
 	u->error = 0;
+	u->absent = 0;
 	language_begin(u, s);
 	s->record.stack.nkernel = 0;
 	s->at = 0;
