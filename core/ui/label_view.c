@@ -168,10 +168,12 @@ int ui_labels(const struct ui_view *v, struct buf *out)
 	r = by.error ? by.error : render_model_make(&m, v->p, v->base, &o, out);
 	if (!r) {
 		json_open(&j, NULL);
+		json_str(&j, "type", m.type);
 		json_str(&j, "unit", m.unit);
 		json_int(&j, "total", m.total);
 		if (m.base)
 			json_int(&j, "base", m.base_total);
+		json_flag(&j, "omits", m.omits);
 		json_list(&j, "labels");
 		r = put_labels(&j, &keys, &m);
 		json_end(&j);

@@ -105,7 +105,6 @@ int ui_table(const struct ui_view *v, struct buf *out)
 	if (r)
 		return r;
 	put_head(&j, &m);
-	json_flag(&j, "omits", m.omits);
 	json_list(&j, "functions");
 	for (uint32_t i = 0; i < m.nfunctions; i++)
 		if (is_row(&m.functions[i]))

@@ -22,12 +22,12 @@
 
 /* ---- a profile ---- */
 
-static uint32_t frame(struct builder *b, const char *name, const char *path)
+static uint32_t frame(struct builder *b, const char *name, const char *path, uint32_t line)
 {
 	struct fusee_function f = {.name = builder_cstr(b, name)};
-	struct fusee_line l = {.function = builder_function(b, &f), .line = 3};
+	struct fusee_line l = {.function = builder_function(b, &f), .line = line};
 	struct fusee_mapping m = {.path = builder_cstr(b, path), .limit = UINT64_MAX};
-	struct fusee_location at = {.mapping = builder_mapping(b, &m), .address = 0x1000};
+	struct fusee_location at = {.mapping = builder_mapping(b, &m), .address = 0x1000 + line};
 
 	return builder_location(b, &at, &l, 1);
 }
@@ -48,14 +48,28 @@ static struct builder *made(void)
 
 	CHECK(!builder_new(&b));
 	builder_type(b, "cpu", "nanoseconds");
-	root = frame(b, "main", "/bin/program");
-	a = frame(b, "work", "/lib/a.so");
-	other = frame(b, "work", "/lib/b.so");
+	root = frame(b, "main", "/bin/program", 3);
+	a = frame(b, "work", "/lib/a.so", 3);
+	other = frame(b, "work", "/lib/b.so", 3);
 	sample(b, (uint32_t[]){a, root}, 2, "aa", 7);
 	sample(b, (uint32_t[]){root, a, root}, 3, "aa", 4);
 	sample(b, (uint32_t[]){other, root}, 2, "bb", 9);
 	sample(b, (uint32_t[]){root}, 1, "bb", 30);
 	return b;
+}
+
+/* An earlier run: work of a.so, in another line. */
+static const struct fusee_profile *other_made(struct builder **b)
+{
+	const struct fusee_profile *p;
+	uint32_t work;
+
+	CHECK(!builder_new(b));
+	builder_type(*b, "cpu", "nanoseconds");
+	work = frame(*b, "work", "/lib/a.so", 2);
+	sample(*b, &work, 1, "aa", 5);
+	CHECK(!builder_finish(*b, &p));
+	return p;
 }
 
 /* ---- queries ---- */
@@ -183,7 +197,7 @@ TEST(a_function_keeps_its_stacks)
 TEST(views_of_one_function)
 {
 	const struct fusee_profile *p;
-	struct builder *b = made();
+	struct builder *b = made(), *base;
 	struct ui_view v = {.o.function = "work [a.so]"};
 	struct buf out = {0};
 
@@ -207,6 +221,23 @@ TEST(views_of_one_function)
 	CHECK(!ui_source(&v, &out));
 	buf_add(&out, "", 1);
 	CHECK(strstr(out.p, "\"functions\":[]"));
+	buf_reset(&out);
+	v.base = other_made(&base);
+	v.o.where[0] = NULL;
+	CHECK(!ui_source(&v, &out));
+	buf_add(&out, "", 1);
+	CHECK(strstr(out.p, "\"base\":5,"));
+	CHECK(strstr(out.p, "\"self\":7,\"total\":11,\"base_self\":5,\"base_total\":5,"
+			    "\"lines\":[[2,0,0,null,5,5],[3,7,11,null,0,0]]"));
+	buf_reset(&out);
+	v.p = v.base; /* the function of b.so has vanished */
+	v.base = p;
+	v.o.function = "work [b.so]";
+	CHECK(!ui_source(&v, &out));
+	buf_add(&out, "", 1);
+	CHECK(strstr(out.p, "\"library\":\"/lib/b.so\",\"found\":false,\"self\":0,\"total\":0,"
+			    "\"base_self\":9,\"base_total\":9,\"lines\":[[3,0,0,null,9,9]]"));
+	builder_free(base);
 	buf_fini(&out);
 	builder_free(b);
 }

@@ -23,10 +23,11 @@ int ui_table(const struct ui_view *, struct buf *out);
 /* The function of the selection: {unit, total, function: row or null, callers: [[name, value,
  * inlined]..], callees: ..}. In a comparison the values of calls are differences. */
 int ui_callers(const struct ui_view *, struct buf *out);
-/* {unit, total, base, labels: [{key, n, values: [[text, value, base value]..]}..], others: the
- * number of keys that are not listed} */
+/* {type, unit, total, base, omits, labels: [{key, n, values: [[text, value, base value]..]}..],
+ * others: the number of keys that are not listed} */
 int ui_labels(const struct ui_view *, struct buf *out);
 /* The function of the selection: {unit, total, functions: [{name, file, library, found, self,
- * total, lines: [[number, self, total, text]..]}..]}. text null: the file was not found. */
+ * total, lines: [[number, self, total, text]..]}..]}. text null: the file was not found. In a
+ * comparison with base, base_self and base_total, and self and total of the base in each line. */
 int ui_source(const struct ui_view *, struct buf *out);
 #endif

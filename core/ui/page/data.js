@@ -36,12 +36,19 @@ export const profiles = () => load("profiles.json");
 export const about = file => once(`about.json?file=${file}`);
 export const data = (name, selection) => once(`${name}.json?${query(selection)}`);
 
-// Held for as long as the page is open: its end lets fusee end.
-export async function hold() {
+// Held for as long as the page is open: its end lets fusee end. Of several pages one holds it, as a browser has few
+// connections to a server; its lock goes to the next page.
+async function holdOne() {
 	for (;;) {
 		try {
 			await fetch("open", { cache: "no-store" });
 		} catch { /* closed; or fusee has ended */ }
 		await new Promise(done => setTimeout(done, 2000));
 	}
+}
+export function hold() {
+	if (navigator.locks) // of loopback and of https alone
+		navigator.locks.request("open", holdOne);
+	else
+		holdOne();
 }

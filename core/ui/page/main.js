@@ -44,6 +44,7 @@ function chip(text, title, onclick, className = "chip") {
 	b.title = title;
 	return b;
 }
+let shownFile = null;
 function showChosen(s) {
 	const chips = s.where.map(w => chip(`${w}  ×`, "all samples again", () => toggle(w)));
 	if (s.function)
@@ -53,19 +54,22 @@ function showChosen(s) {
 	$("chosen").replaceChildren(...(chips.length ? chips : [element("span", "all samples")]));
 }
 async function showHead(s) {
-	const a = await about(s.file), type = s.type || a.type, table = await data("table", s);
+	const a = await about(s.file), type = s.type || a.type, sums = await data("labels", s);
 	if (s !== selection)
 		return;
 	const lost = a.losses.map(([stage, reason, n]) => `${rounded(n, 0)} ${stage} (${reason})`);
-	const total = `${amountOf(table.total, table.unit)} of ${table.type}`;
-	$("title").textContent = short(nameOf(s.file)) + (s.base === null ? "" : ` against ${short(nameOf(s.base))}`);
-	document.title = $("title").textContent + " – fusee";
-	$("facts").textContent = [s.base === null ? total : `${amountOf(table.base, table.unit)} → ${total}`,
+	const total = `${amountOf(sums.total, sums.unit)} of ${sums.type}`;
+	$("facts").textContent = [s.base === null ? total : `${amountOf(sums.base, sums.unit)} → ${total}`,
 		...(a.duration ? [`${rounded(a.duration / 1e9, 1)} s long`] : []), ...(a.start ? [when(a.start / 1e6)] : []), ...lost,
-		...(table.omits ? ["an interpreter's own frames are omitted"] : [])].map(short).join("  ·  ");
+		...(sums.omits ? ["an interpreter's own frames are omitted"] : [])].map(short).join("  ·  ");
 	fill($("type"), a.types.map(([t]) => [t, short(t)]), type);
 }
 function showChoice(s) {
+	$("title").textContent = s.file === null ? "fusee" : short(nameOf(s.file)) + (s.base === null ? "" : ` against ${short(nameOf(s.base))}`);
+	document.title = s.file === null ? "fusee" : $("title").textContent + " – fusee";
+	if (s.file !== shownFile)
+		$("facts").textContent = "";
+	shownFile = s.file;
 	const options = files.map(f => [f.file, short(f.name)]);
 	fill($("file"), options, s.file ?? "");
 	fill($("base"), [["", "nothing"], ...options.filter(([f]) => f !== s.file)], s.base ?? "");
@@ -91,8 +95,6 @@ async function showView(s, view) {
 	} finally {
 		if (own === shows && into !== $("view"))
 			$("view").replaceChildren(...into.childNodes);
-		if (own === shows)
-			document.documentElement.dataset.shown = `${view.name}?${query(s)}`;
 	}
 }
 async function show(s) {
@@ -114,6 +116,8 @@ async function show(s) {
 	for (const result of await Promise.allSettled([showView(s, view), ...some]))
 		if (result.status === "rejected" && s === selection)
 			fail(result.reason);
+	if (s === selection)
+		document.documentElement.dataset.shown = `${view.name}?${query(s)}`; // for the tests
 }
 zoomed.onchange = () => showChosen({ ...selection, view: "graph" });
 

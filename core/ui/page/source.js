@@ -4,25 +4,32 @@ import { data } from "./data.js";
 import { element } from "./element.js";
 import { amountOf, percent, rounded, share, short } from "./numbers.js";
 
-function line([number, self, total, text], d, whole) {
+// In a comparison: the base's value before the arrow.
+function value(v, before, d) {
+	if (!v && !before)
+		return "";
+	return before === undefined ? amountOf(v, d.unit) : `${amountOf(before, d.unit)} → ${amountOf(v, d.unit)}`;
+}
+function line([number, self, total, text, baseSelf, baseTotal], d, whole) {
 	const tr = element("tr"), code = element("td", text === null ? "?" : text || " ", "text");
-	tr.append(element("td", self ? amountOf(self, d.unit) : ""), element("td", total ? amountOf(total, d.unit) : ""),
-		element("td", number || "?", "line"), code);
-	if (total) {
+	tr.append(element("td", value(self, baseSelf, d)), element("td", value(total, baseTotal, d)), element("td", number || "?", "line"), code);
+	if (total || baseTotal) {
 		tr.className = "hot";
-		tr.title = percent(total, d.total) + " of all";
+		tr.title = `${baseTotal === undefined ? "" : percent(baseTotal, d.base) + " → "}${percent(total, d.total)} of all`;
 		tr.style.setProperty("--heat", `${rounded(4 + share(total, whole) * 0.36, 0)}%`);
 	}
 	return tr;
 }
 function one(f, d) {
 	const table = element("table"), head = element("tr"), scroll = element("div"), out = [element("h2", short(f.name))];
-	for (const [text, className] of [["self", ""], ["total", ""], ["line", "line"], ["source", "text"]]) {
+	const wide = d.base === undefined ? "" : "wide";
+	for (const [text, className] of [["self", wide], ["total", wide], ["line", "line"], ["source", "text"]]) {
 		const th = element("th", null, className);
 		th.append(element("span", text));
 		head.append(th);
 	}
-	out.push(element("p", `${short(f.file)}  ·  self ${amountOf(f.self, d.unit)}, total ${amountOf(f.total, d.unit)} (${percent(f.total, d.total)})`));
+	out.push(element("p", `${short(f.file)}  ·  self ${value(f.self, f.base_self, d) || 0}, total ` +
+		`${value(f.total, f.base_total, d) || 0} (${percent(f.total, d.total)})`));
 	if (!f.found)
 		out.push(element("p", f.lines.some(([n]) => n) ?
 			"The source file was not found, neither by its path nor below the folder of fusee ui." :
