@@ -1,15 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "view/source_text.h"
 
+#include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+/* A file of /proc has no size; to read one can take forever, as of /proc/kmsg. */
+static bool has_lines(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_size;
+}
 
 /* A profile may name a device or a pipe, which are not opened. */
 static FILE *open_regular(const char *path)
 {
 	struct stat st;
+	FILE *f;
+	int fd;
 
-	return !stat(path, &st) && S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
+	if (stat(path, &st) || !has_lines(&st))
+		return NULL;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	f = fd >= 0 && !fstat(fd, &st) && has_lines(&st) ? fdopen(fd, "r") : NULL;
+	if (!f && fd >= 0)
+		close(fd);
+	return f;
 }
 
 FILE *source_text_open(struct fusee_str path)

@@ -8,6 +8,6 @@
 #include <fusee/profile.h>
 
 /* The file by its path; else by the end of its path below the current folder, as a source tree that
- * was built in another folder has it. NULL: not found, or no regular file. */
+ * was built in another folder has it. NULL: not found, empty, or no regular file. */
 FILE *source_text_open(struct fusee_str path);
 #endif

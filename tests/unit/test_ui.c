@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 
 #include <fusee/helpers.h>
@@ -19,6 +20,7 @@
 #include "ui/internal/selection.h"
 #include "ui/internal/server.h"
 #include "ui/internal/views.h"
+#include "view/source_text.h"
 
 /* ---- a profile ---- */
 
@@ -240,6 +242,39 @@ TEST(views_of_one_function)
 	builder_free(base);
 	buf_fini(&out);
 	builder_free(b);
+}
+
+/* ---- source files ---- */
+
+static bool opens(const char *path)
+{
+	FILE *f = source_text_open(fusee_text(path));
+
+	if (f)
+		fclose(f);
+	return f;
+}
+
+/* A profile chooses the name. */
+TEST(only_regular_files_are_opened)
+{
+	char path[300];
+
+	put_file("source/a.c", "int a;\n");
+	put_file("source/empty.c", "");
+	snprintf(path, sizeof(path), "%s/source/a.c", test_dir());
+	CHECK(opens(path));
+	snprintf(path, sizeof(path), "%s/source/empty.c", test_dir());
+	CHECK(!opens(path));
+	snprintf(path, sizeof(path), "%s/source", test_dir());
+	CHECK(!opens(path));
+	snprintf(path, sizeof(path), "%s/source/pipe", test_dir());
+	CHECK(!mkfifo(path, 0600));
+	CHECK(!opens(path));
+	CHECK(!opens("/dev/zero"));
+	CHECK(!opens("/proc/kmsg"));
+	CHECK(!opens("/proc/self/environ"));
+	CHECK(!opens(""));
 }
 
 /* ---- the server ---- */
