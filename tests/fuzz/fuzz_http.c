@@ -48,11 +48,17 @@ static void begin(void *arg, struct http_request *request, char *query)
 	http_answer(request, &a);
 }
 
+static bool permit(void *arg, const char *path)
+{
+	(void)arg;
+	return strcmp(path, "/no") != 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct http_page pages[] = {
 		{"/m", "text/plain", get, NULL}, {"/q", NULL, NULL, begin}, {0}};
-	const struct http_options options = {.listen = place, .pages = pages};
+	const struct http_options options = {.listen = place, .pages = pages, .permit = permit};
 	static struct loop *loop;
 	static struct http *http;
 	struct buf heard;

@@ -395,6 +395,7 @@ function start() {
 	const total = `${amount(data.total)} of ${data.type}`;
 	document.title = data.title + " – fusee";
 	document.documentElement.classList.toggle("framed", !!host);
+	state.chosen = host ? functions.findIndex(f => f.name === host.selected()) : -1;
 	$("title").textContent = short(data.title);
 	$("facts").textContent = [diff ? `${amount(data.base)} → ${total}` : total, ...data.facts.map(short)].join("  ·  ");
 	$("amounts").hidden = !diff;

@@ -55,7 +55,7 @@ function drawBox({ i, x, w, row, above }, top) {
 	paper.globalAlpha = 1;
 	if (w > 26)
 		drawName(markOf(i) + nameOf(i), x + (flags & INLINED ? 7 : 5), y + h / 2 + 0.5, w - 11, above, hit, i);
-	if ((i && i === state.selected) || i === state.hovered || (fn >= 0 && fn === state.lit))
+	if ((i && i === state.selected) || i === state.hovered || (fn >= 0 && (fn === state.lit || fn === state.chosen)))
 		outline(x, y, wide, h, i === state.selected ? 2 : 1.5);
 }
 const MARKS = { new: "+ ", vanished: "− ", "": "" };

@@ -27,7 +27,7 @@ const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 const calls = new CallTree(data);
 
 const state = {
-	tree: calls, zoom: 0, selected: 0, hovered: -1, lit: -1,
+	tree: calls, zoom: 0, selected: 0, hovered: -1, lit: -1, chosen: -1, // chosen: by the page around
 	off: new Set(), inverted: false, amounts: false,
 	by: new Set(data.grouped ? data.labels.keys() : []), // labels that are shown as frames
 	only: data.labels.map(() => -1), // by label: the function whose stacks are shown

@@ -18,6 +18,7 @@ function host(onKey) {
 			zoomed.name = name;
 			zoomed.onchange();
 		},
+		selected: () => selection.function,
 		picked: name => select({ function: name }),
 		key: onKey,
 	};

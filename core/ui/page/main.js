@@ -133,6 +133,8 @@ const KEYS = {
 	"/": () => $("search")?.focus(), "?": () => $("keys").showModal(), Escape: () => select({ function: "" }),
 };
 document.addEventListener("keydown", e => {
+	if (e.target.id === "search" && e.key === "Escape" && !e.target.value)
+		e.target.blur();
 	if (e.ctrlKey || e.metaKey || e.altKey || $("keys").open || e.target.matches("input, select"))
 		return;
 	if (Object.hasOwn(KEYS, e.key))

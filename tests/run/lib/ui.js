@@ -178,6 +178,7 @@ async function graph(v) {
 	ok("a double click selects the function", v.page.url().includes("function=leaf_b"), v.page.url());
 	await v.until(() => document.documentElement.dataset.shown?.includes("function=leaf_b"));
 	ok("and filters the flame graph", !(await v.boxes()).some(b => b.name === "leaf_a"), await v.boxes());
+	is("which outlines it", await v.frame().evaluate(() => window.fusee.functions[window.fusee.state.chosen].name), "leaf_b");
 	await v.tab("table");
 	is("and the table", (await v.rows()).map(r => r.split("\t")[2]).sort().join(), "_start,leaf_b,main");
 	await v.select(() => v.page.click("#chosen button"));

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+// sources: core/ui/selection.c core/ui/views.c core/ui/label_view.c core/ui/source_view.c
+// sources: core/view/source_text.c core/net/http_query.c
+// sources: core/pprof/*.c core/profile/build*.c core/profile/merge.c core/loss/*.c
+// sources: core/profile/check.c core/profile/omit.c
+// sources: core/report/*.c core/export/flamegraph.c core/base/[!al]*.c build/gen/profile.pb-c.c
+// libs: -lprotobuf-c -lz -lm -lcrypto
+/*
+ * The views of fusee ui: the first line is the query, the rest a profile. A view is JSON without a
+ * '<', or a sentence.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pprof/pprof.h"
+#include "ui/internal/selection.h"
+#include "ui/internal/views.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "not true: %s\n", what);
+	abort();
+}
+
+static void check_view(int (*put)(const struct ui_view *, struct buf *), const struct ui_view *v)
+{
+	struct buf out = {0};
+	int r = put(v, &out);
+
+	must(!r || r == -EINVAL, "no other error");
+	must(out.len, "it has an answer");
+	if (!r) {
+		must(out.p[0] == '{' && out.p[out.len - 1] == '}', "an object");
+		must(!memchr(out.p, '<', out.len), "no element of HTML");
+	}
+	buf_fini(&out);
+}
+
+static void check_views(const struct fusee_profile *p, char *query)
+{
+	struct ui_selection s;
+	struct buf error = {0};
+	struct ui_view v;
+
+	if (ui_selection_parse(&s, query, &error)) {
+		must(error.len, "an error has its sentence");
+		buf_fini(&error);
+		return;
+	}
+	v = (struct ui_view){p, s.base == UI_NO_FILE ? NULL : p, s.o};
+	check_view(ui_about, &v);
+	check_view(ui_table, &v);
+	check_view(ui_callers, &v);
+	check_view(ui_labels, &v);
+	check_view(ui_source, &v);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const uint8_t *end = memchr(data, '\n', size);
+	struct pprof_file *f = NULL;
+	const char *text = NULL;
+	char *query;
+
+	if (!end)
+		return 0;
+	query = strndup((const char *)data, (size_t)(end - data));
+	if (!query)
+		abort();
+	end++;
+	if (!pprof_decode(end, size - (size_t)(end - data), &f, &text))
+		check_views(pprof_profile(f), query);
+	pprof_free(f);
+	free(query);
+	return 0;
+}
