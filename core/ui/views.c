@@ -2,12 +2,15 @@
 /* The table of functions, and callers and callees. */
 #include "ui/internal/views.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/saturate.h"
 #include "profile/str.h"
 #include "report/change.h"
-#include "report/graph.h"
+#include "report/model.h"
 
 /* ---- about ---- */
 
@@ -117,18 +120,67 @@ int ui_table(const struct ui_view *v, struct buf *out)
 
 /* ---- callers and callees ---- */
 
-static void put_calls(struct json *j, const struct render_graph *g, uint32_t function, bool callers)
-{
-	json_list(j, callers ? "callers" : "callees");
-	for (uint32_t i = 0; i < g->nedges; i++) {
-		const struct render_edge *e = &g->edges[i];
+/* A caller, or a callee, of the function. */
+struct call {
+	int64_t value, base;
+	uint32_t stack;  /* the last stack with this call, + 1 */
+	bool is_inlined; /* all calls are */
+};
 
-		if ((callers ? e->dst : e->src) != function)
+struct calls {
+	const struct render_model *m;
+	uint32_t function;
+	struct call *callers, *callees; /* by function of the model */
+};
+
+/* A call counts once for each stack. */
+static void add_call(struct call *c, const struct render_stack *s, uint32_t stack, uint32_t flags)
+{
+	if (!c->stack)
+		c->is_inlined = true;
+	c->is_inlined &= flags & RENDER_INLINED;
+	if (c->stack == stack + 1)
+		return;
+	c->stack = stack + 1;
+	saturate_add(&c->value, s->value);
+	saturate_add(&c->base, s->base);
+}
+
+/* Calls are between the nearest functions that have a value, as in graph.c; recursive calls do not
+ * count. */
+static void add_stack(struct calls *c, uint32_t i)
+{
+	const struct render_stack *s = &c->m->stacks[i];
+	uint32_t caller = UINT32_MAX;
+
+	for (uint32_t k = s->n; k-- > 0;) {
+		const struct render_frame *f = &c->m->frames[s->first + k];
+
+		if (!is_row(&c->m->functions[f->function]))
+			continue;
+		if (caller != UINT32_MAX && caller != f->function) {
+			if (f->function == c->function)
+				add_call(&c->callers[caller], s, i, f->flags);
+			if (caller == c->function)
+				add_call(&c->callees[f->function], s, i, f->flags);
+		}
+		caller = f->function;
+	}
+}
+
+static void put_calls(struct json *j, const struct render_model *m, const struct call *calls,
+		      const char *name)
+{
+	json_list(j, name);
+	for (uint32_t i = 0; i < m->nfunctions; i++) {
+		if (!calls[i].value && !calls[i].base)
 			continue;
 		json_list(j, NULL);
-		json_str(j, NULL, g->model->functions[callers ? e->src : e->dst].shown);
-		json_int(j, NULL, e->weight);
-		json_flag(j, NULL, e->inlined);
+		json_str(j, NULL, m->functions[i].shown);
+		json_flag(j, NULL, calls[i].is_inlined);
+		json_int(j, NULL, calls[i].value);
+		if (m->base)
+			json_int(j, NULL, calls[i].base);
 		json_end(j);
 	}
 	json_end(j);
@@ -142,29 +194,40 @@ static uint32_t find(const struct render_model *m, const char *name)
 	return UINT32_MAX;
 }
 
+static void put_callers(struct json *j, struct calls *c)
+{
+	const struct render_model *m = c->m;
+
+	for (uint32_t i = 0; c->function != UINT32_MAX && i < m->nstacks; i++)
+		add_stack(c, i);
+	put_head(j, m);
+	if (c->function == UINT32_MAX)
+		json_text(j, "function", NULL);
+	else
+		put_row(j, m, &m->functions[c->function], "function");
+	put_calls(j, m, c->callers, "callers");
+	put_calls(j, m, c->callees, "callees");
+	json_end(j);
+}
+
 int ui_callers(const struct ui_view *v, struct buf *out)
 {
 	struct json j = {.out = out};
-	struct render_graph g = {0};
 	struct render_model m;
-	uint32_t at;
+	struct calls c = {.m = &m};
 	int r = render_model_make(&m, v->p, v->base, &v->o, out);
 
 	if (r)
 		return r;
-	at = find(&m, v->o.function);
-	r = render_graph_make(&g, &m, &v->o, false);
-	if (!r) {
-		put_head(&j, &m);
-		if (at == UINT32_MAX)
-			json_text(&j, "function", NULL);
-		else
-			put_row(&j, &m, &m.functions[at], "function");
-		put_calls(&j, &g, at, true);
-		put_calls(&j, &g, at, false);
-		json_end(&j);
-		render_graph_free(&g);
-	}
+	c.function = find(&m, v->o.function);
+	c.callers = calloc(m.nfunctions + (size_t)1, sizeof(*c.callers));
+	c.callees = calloc(m.nfunctions + (size_t)1, sizeof(*c.callees));
+	if (c.callers && c.callees)
+		put_callers(&j, &c);
+	else
+		r = -ENOMEM;
+	free(c.callers);
+	free(c.callees);
 	render_model_free(&m);
 	return r ? r : out->error;
 }

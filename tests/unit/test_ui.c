@@ -207,7 +207,7 @@ TEST(views_of_one_function)
 	v.p = p;
 	CHECK(!ui_callers(&v, &out));
 	buf_add(&out, "", 1);
-	CHECK(strstr(out.p, "\"callers\":[[\"main\",11,false]],\"callees\":[[\"main\",4,false]]"));
+	CHECK(strstr(out.p, "\"callers\":[[\"main\",false,11]],\"callees\":[[\"main\",false,4]]"));
 	buf_reset(&out);
 	CHECK(!ui_labels(&v, &out));
 	buf_add(&out, "", 1);

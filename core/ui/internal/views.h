@@ -20,8 +20,8 @@ int ui_about(const struct ui_view *, struct buf *out);
 /* {type, unit, total, base, functions: [row..]}. A row is [name, file, line, library, kind, self,
  * total], in a comparison with self and total of the base, both z, and whether it is noise. */
 int ui_table(const struct ui_view *, struct buf *out);
-/* The function of the selection: {unit, total, function: row or null, callers: [[name, value,
- * inlined]..], callees: ..}. In a comparison the values of calls are differences. */
+/* The function of the selection: {unit, total, function: row or null, callers: [[name,
+ * inlined, value]..], callees: ..}. In a comparison calls have the value of the base too. */
 int ui_callers(const struct ui_view *, struct buf *out);
 /* {type, unit, total, base, omits, labels: [{key, n, values: [[text, value, base value]..]}..],
  * others: the number of keys that are not listed} */

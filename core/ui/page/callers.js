@@ -6,25 +6,27 @@ import { amountOf, percent, share, short } from "./numbers.js";
 import { select } from "./address.js";
 import { BASE_SELF, BASE_TOTAL, NAME, SELF, TOTAL, place, sure } from "./table.js";
 
-function row([name, value, inlined], d, whole) {
+function row([name, inlined, value, before], d, whole) {
 	const tr = element("tr"), cell = element("td", short(name) + (inlined ? "  (inlined)" : ""), "name");
 	tr.tabIndex = 0;
 	tr.title = short(name);
 	part(cell, share(value, whole));
 	cell.classList.add("bar");
-	tr.append(element("td", amountOf(value, d.unit)), element("td", percent(value, whole)), cell);
+	const text = before === undefined ? amountOf(value, d.unit) : `${amountOf(before, d.unit)} → ${amountOf(value, d.unit)}`;
+	tr.append(element("td", text), element("td", percent(value, whole)), cell);
 	tr.onclick = () => select({ function: name });
 	tr.onkeydown = e => e.key === "Enter" && tr.click();
 	return tr;
 }
 function list(title, calls, d, whole) {
 	const box = element("section"), table = element("table"), body = table.createTBody();
-	calls.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]) || (a[0] < b[0] ? -1 : 1));
+	const weight = ([, , value, before = 0]) => Math.abs(value - before);
+	calls.sort((a, b) => weight(b) - weight(a) || (a[0] < b[0] ? -1 : 1));
 	body.append(...calls.map(c => row(c, d, whole)));
 	table.setAttribute("aria-label", title);
 	table.onkeydown = moveRow;
 	const head = element("tr");
-	for (const [text, className] of [["value", ""], ["share", ""], ["function", "text"]]) {
+	for (const [text, className] of [["value", d.base === undefined ? "" : "wide"], ["share", ""], ["function", "text"]]) {
 		const th = element("th", null, className);
 		th.append(element("span", text));
 		head.append(th);
@@ -50,7 +52,7 @@ export async function showCallers(root, selection) {
 		root.replaceChildren(element("p", "No selected sample has this function.", "empty"));
 		return;
 	}
-	const box = element("div", null, "sandwich"), whole = f[TOTAL] - (f[BASE_TOTAL] || 0);
+	const box = element("div", null, "sandwich"), whole = f[TOTAL];
 	box.append(element("h2", short(f[NAME])), element("p", summary(f, d)),
 		list("callers", d.callers, d, whole), list("callees", d.callees, d, whole));
 	root.replaceChildren(box);

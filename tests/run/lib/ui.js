@@ -276,6 +276,11 @@ async function comparison(address) {
 	ok("what is chance too", (await v.row("same")).includes("chance"), await v.row("same"));
 	ok("new and vanished", !!await v.row("new  (new)") && !!await v.row("gone  (vanished)"), await v.rows());
 	await v.shot("compare");
+	await v.clickRow("main");
+	ok("callees have both sides", (await v.rows("#view table[aria-label=callees] tbody tr")).some(r => r.startsWith("3.00 s → 6.00 s\t60.0 %\tmiddle")),
+		await v.rows("#view table[aria-label=callees] tbody tr"));
+	await v.page.goBack();
+	await v.shown("table");
 	await v.tab("graph");
 	ok("the flame graph compares, too", (await v.boxes()).some(b => b.name === "gone"), await v.boxes());
 	await v.close();
