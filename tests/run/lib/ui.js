@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks at the page of fusee ui as a person would. TAP on stdout.
-// usage: FUSEE=.. node ui.js DIR [SCREENSHOTS]      DIR/profiles: now before after lines and a hostile one, DIR/xdg-open
+// usage: FUSEE=.. node ui.js DIR [SCREENSHOTS]      DIR/profiles: now before after lines and a hostile one, DIR/xdg-open, which writes to DIR/sudo/opened
 "use strict";
 const { chromium } = require("playwright-core");
 const { spawn } = require("child_process");
@@ -353,10 +353,14 @@ async function hostile(address) {
 }
 async function opens() {
 	const path = `${dir}:${process.env.PATH}`;
-	const { child, address } = await serve(["record", "-q", "--open", "-o", "opened.pb.gz", "--", "./work"], { PATH: path, DISPLAY: ":77", SUDO_UID: "" });
-	for (let i = 0; i < 200 * SLOW && !fs.existsSync(`${dir}/opened`); i++)
+	const uid = process.getuid() || 65534, sudo = { SUDO_UID: uid, SUDO_GID: uid };
+	const { child, address } = await serve(["record", "-q", "--open", "-o", "sudo/opened.pb.gz", "--", "./work"],
+		{ PATH: path, DISPLAY: ":77", ...(process.getuid() ? {} : sudo) });
+	for (let i = 0; i < 200 * SLOW && !(fs.existsSync(`${dir}/sudo/opened`) && fs.statSync(`${dir}/sudo/opened`).size); i++)
 		await new Promise(done => setTimeout(done, 50));
-	const ticket = fs.readFileSync(`${dir}/opened`, "utf8").trim();
+	const [user, ticket] = fs.readFileSync(`${dir}/sudo/opened`, "utf8").trim().split(" "), status = fs.readFileSync(`/proc/${child.pid}/status`, "utf8");
+	ok("under sudo page and browser are of the user who called it", user === String(uid) &&
+		/^Uid:\s(\d+)\s\1\s\1\s\1$/m.exec(status)[1] === user && /^CapEff:\s0+$/m.test(status), { user, status });
 	ok("record --open opens the browser, without the token on its command line", ticket.startsWith(new URL(address).origin) &&
 		!ticket.includes(new URL(address).pathname.split("/")[1]), { ticket, address });
 	const v = await View.open(ticket);
