@@ -231,7 +231,8 @@ FUSEE_FN int fusee_table32(struct fusee_unwind *u, __u64 i, __u32 *word);
 
 struct fusee_table_words; /* consecutive words of a table */
 /* As fusee_slab_words(). The words may be replaced while they are read, so what was read of them
- * counts only if fusee_table_holds() is 0 afterwards. */
+ * counts only if fusee_table_holds() is 0 afterwards. Before that call nothing else is read of the
+ * table. */
 FUSEE_FN int fusee_table_words(struct fusee_unwind *u, __u64 i, __u32 n,
 			       struct fusee_table_words *words);
 /* As fusee_word(). */

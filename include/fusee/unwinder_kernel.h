@@ -250,32 +250,27 @@ struct fusee_table_words {
 	const __u32 *page;
 	volatile struct fusee_frame_state *state;
 	__u32 at, filling;
-	__u64 entry_at;
 };
 
-FUSEE_FN int fusee_table_absent(struct fusee_unwind *u, const struct fusee_table_words *words)
-{
-	u->absent = words->entry_at;
-	return -1;
-}
-
-/* Finds the page of word i; its frame is marked as used. */
+/* Finds the page of word i; its frame is marked as used. u->absent is set until
+ * fusee_table_holds() says that what was read is true; once it has remained set all reads fail. */
 FUSEE_FN int fusee_table_page(struct fusee_unwind *u, __u64 i, struct fusee_table_words *words)
 {
 	__u32 entry, frame;
 
-	words->at = i & (FUSEE_PAGE_WORDS - 1);
-	words->entry_at = u->slab + (i >> FUSEE_PAGE_SHIFT);
-	if (fusee_slab_word(words->entry_at, &entry))
+	if (u->absent)
 		return -1;
+	words->at = i & (FUSEE_PAGE_WORDS - 1);
+	i = u->slab + (i >> FUSEE_PAGE_SHIFT);
+	if (fusee_slab_word(i, &entry))
+		return -1;
+	u->absent = i;
 	frame = entry & ((1u << FUSEE_FRAME_BITS) - 1);
 	words->filling = entry >> FUSEE_FRAME_BITS;
 	words->page = fusee_bpf_map_lookup_elem(&fusee_frames, &frame);
 	words->state = fusee_bpf_map_lookup_elem(&fusee_frame_states, &frame);
-	if (!words->page || !words->state)
+	if (!entry || !words->page || !words->state)
 		return -1;
-	if (!entry)
-		return fusee_table_absent(u, words);
 	if (!words->state->used)
 		words->state->used = 1;
 	return 0;
@@ -285,7 +280,10 @@ FUSEE_FN int fusee_table_holds(struct fusee_unwind *u, const struct fusee_table_
 {
 	/* Loads of an x86-64 CPU are in order; this keeps the compiler's in order too. */
 	__asm__ volatile("" ::: "memory");
-	return words->state->filling == words->filling ? 0 : fusee_table_absent(u, words);
+	if (words->state->filling != words->filling)
+		return -1;
+	u->absent = 0;
+	return 0;
 }
 
 FUSEE_FN int fusee_table32(struct fusee_unwind *u, __u64 i, __u32 *word)

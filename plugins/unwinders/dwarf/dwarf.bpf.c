@@ -24,21 +24,33 @@ FUSEE_FN __u64 add_signed(__u64 base, __s32 n)
 	return base + (__u64)(__s64)n;
 }
 
-/* The first n words of the table at word `from`. 0; -1: it is damaged. */
-FUSEE_FN int load_header(struct fusee_unwind *u, __u32 from, __u32 *header, __u32 n)
-{
-	struct fusee_table_words words = {0};
-	int together = !fusee_table_words(u, from, n, &words);
+/* What a search reads of the header of the table at word `from`. */
+struct places {
+	__u32 block, index_at, rows_at, rows;
+};
 
-	for (__u32 i = 0; i < n; i++) {
-		if (together)
-			header[i] = fusee_table_word(&words, i);
-		else if (fusee_table32(u, (__u64)from + i, &header[i]))
-			return -1;
-	}
-	if (together && fusee_table_holds(u, &words))
+/* Sets it for an address. 0; 1: it is in no block; -1: the table is damaged. */
+FUSEE_FN int load_places(struct fusee_unwind *u, __u32 from, __u64 at, struct places *p)
+{
+	struct fusee_table_words header;
+	__u64 block;
+	__u32 magic, blocks;
+
+	/* where it is, no page ends within the header */
+	if (from % DWARF_HEADER_WORDS || fusee_table_words(u, from, DWARF_HEADER_WORDS, &header))
 		return -1;
-	return header[DWARF_MAGIC] == DWARF_TABLE_MAGIC ? 0 : -1;
+	magic = fusee_table_word(&header, DWARF_MAGIC);
+	block = at - ((__u64)fusee_table_word(&header, DWARF_LO_HIGH) << 32 |
+		      fusee_table_word(&header, DWARF_LO));
+	block >>= DWARF_BLOCK_SHIFT + (fusee_table_word(&header, DWARF_SHIFT) & 31);
+	blocks = fusee_table_word(&header, DWARF_BLOCKS);
+	p->index_at = fusee_table_word(&header, DWARF_INDEX_AT);
+	p->rows_at = fusee_table_word(&header, DWARF_ROWS_AT);
+	p->rows = fusee_table_word(&header, DWARF_ROWS);
+	if (fusee_table_holds(u, &header) || magic != DWARF_TABLE_MAGIC)
+		return -1;
+	p->block = (__u32)block;
+	return block >= blocks;
 }
 
 /* The rule of the last row at or below pc_low: of the `count` rows of the block, or of the row
@@ -87,25 +99,21 @@ FUSEE_FN int search_slab(struct fusee_unwind *u, __u64 rows_at, __u32 rows, __u3
  * table's first word, not 0 for that of saves, whose rules are patterns. */
 FUSEE_FN int find_rule(struct fusee_unwind *u, __u32 from, __u64 at)
 {
-	__u32 header[DWARF_SHIFT + 1], word, first, count, before;
 	struct fusee_table_words rows;
-	__u64 block, rows_at;
+	struct places p;
+	__u32 word, first, count, before;
+	int r = load_places(u, from, at, &p);
 
-	if (load_header(u, from, header, DWARF_SHIFT + 1))
-		return -1;
-	block = (at - ((__u64)header[DWARF_LO_HIGH] << 32 | header[DWARF_LO])) >>
-		(DWARF_BLOCK_SHIFT + (header[DWARF_SHIFT] & 31));
-	if (block >= header[DWARF_BLOCKS])
-		return DWARF_RULE_NONE;
-	if (fusee_table32(u, (__u64)from + header[DWARF_INDEX_AT] + block, &word))
+	if (r)
+		return r < 0 ? -1 : (int)DWARF_RULE_NONE;
+	if (fusee_table32(u, (__u64)from + p.index_at + p.block, &word))
 		return -1;
 	first = word >> 8;
 	count = word & 0xff;
 	before = first > 0;
-	rows_at = (__u64)from + header[DWARF_ROWS_AT];
-	if (first + count > header[DWARF_ROWS] ||
-	    fusee_table_words(u, rows_at + first - before, count + before, &rows))
-		return search_slab(u, rows_at, header[DWARF_ROWS], first, count, at & 0xffff);
+	if (first + count > p.rows ||
+	    fusee_table_words(u, (__u64)from + p.rows_at + first - before, count + before, &rows))
+		return search_slab(u, (__u64)from + p.rows_at, p.rows, first, count, at & 0xffff);
 	word = search_words(&rows, before, count, at & 0xffff);
 	return fusee_table_holds(u, &rows) ? -1 : (int)word;
 }
@@ -195,26 +203,40 @@ FUSEE_FN __u64 place_of(const struct fusee_unwind *u)
 	return u->offset - (u->flags & FUSEE_PC_EXACT ? 0 : 1);
 }
 
-/* The header's words are read one by one: a walk in the kernel has little stack. */
-FUSEE_FN int load_special(struct fusee_unwind *u, __u32 i, struct special *s)
+/* Where special i is; 0: the table is damaged. The header's words are read one by one: a walk in
+ * the kernel has little stack. */
+FUSEE_FN __u64 special_at(struct fusee_unwind *u, __u32 i)
 {
-	__u32 first, n, w[DWARF_SPECIAL_WORDS];
-	__u64 at;
+	__u32 n;
 
 	if (fusee_table32(u, DWARF_MAGIC, &n) || n != DWARF_TABLE_MAGIC ||
 	    fusee_table32(u, DWARF_SPECIALS, &n) || i >= n ||
-	    fusee_table32(u, DWARF_SPECIALS_AT, &first))
+	    fusee_table32(u, DWARF_SPECIALS_AT, &n))
+		return 0;
+	return (__u64)n + i * DWARF_SPECIAL_WORDS;
+}
+
+/* Its kind; -1: the table is damaged. */
+FUSEE_FN int load_kind(struct fusee_unwind *u, __u32 i)
+{
+	__u64 at = special_at(u, i);
+	__u32 word;
+
+	return !at || fusee_table32(u, at, &word) ? -1 : (int)(word & 0xff);
+}
+
+FUSEE_FN int load_special(struct fusee_unwind *u, __u32 i, struct special *s)
+{
+	__u64 at = special_at(u, i);
+	__u32 word;
+
+	if (!at || fusee_table32(u, at, &word) || fusee_table32(u, at + 1, (__u32 *)&s->cfa) ||
+	    fusee_table32(u, at + 2, (__u32 *)&s->fp) ||
+	    fusee_table32(u, at + 3, (__u32 *)&s->extra))
 		return -1;
-	at = (__u64)first + i * DWARF_SPECIAL_WORDS;
-	for (int k = 0; k < DWARF_SPECIAL_WORDS; k++)
-		if (fusee_table32(u, at + k, &w[k]))
-			return -1;
-	s->kind = w[0] & 0xff;
-	s->reg = w[0] >> 8 & 0xff;
-	s->flags = w[0] >> 16;
-	s->cfa = (__s32)w[1];
-	s->fp = (__s32)w[2];
-	s->extra = (__s32)w[3];
+	s->kind = word & 0xff;
+	s->reg = word >> 8 & 0xff;
+	s->flags = word >> 16;
 	return 0;
 }
 
@@ -223,7 +245,6 @@ FUSEE_FN int search(struct fusee_unwind *u, __u32 from)
 {
 	__u64 at = place_of(u);
 	int rule = find_rule(u, from, at);
-	struct special s;
 
 	if (from) {
 		if (rule > 0)
@@ -233,9 +254,11 @@ FUSEE_FN int search(struct fusee_unwind *u, __u32 from)
 	if (rule == RULE_END)
 		return -1;
 	if (rule >= 0xc000) { /* if it can't be read, it is not known whether the stack ends */
-		if (load_special(u, (__u32)rule & 0x3fff, &s))
+		int kind = load_kind(u, (__u32)rule & 0x3fff);
+
+		if (kind < 0)
 			return -1;
-		if (s.kind == DWARF_END)
+		if (kind == DWARF_END)
 			rule = RULE_END;
 	}
 	if (rule > 0)

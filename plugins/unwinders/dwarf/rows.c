@@ -423,12 +423,14 @@ int table_pack(const struct table_build *build, struct sheet *from, uint32_t mac
 		err = measure(&saves, &from->saves, &build->patterns, hi, &all);
 	if (err)
 		return err;
-	w = calloc(all, sizeof(*w));
+	w = calloc(all + DWARF_HEADER_WORDS, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
 	end = pack(&rules, &from->rules, &build->specials, DWARF_SPECIAL_WORDS, w);
 	w[DWARF_MACHINE] = machine;
 	if (from->saves.n) {
+		while ((end - w) % DWARF_HEADER_WORDS)
+			end++;
 		w[DWARF_SAVES_AT] = (uint32_t)(end - w);
 		end = pack(&saves, &from->saves, &build->patterns, DWARF_PATTERN_WORDS, end);
 	}

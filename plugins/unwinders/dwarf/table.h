@@ -15,7 +15,8 @@
  * 4 bytes a row, about 5 with the index. lo is a multiple of 64 KiB.
  *
  * saves: where functions save callee-saved registers, read only where u->flags has FUSEE_FOLLOW. A
- *   table of the same form at word DWARF_SAVES_AT, all positions from there. Its blocks have
+ *   table of the same form at word DWARF_SAVES_AT, a multiple of DWARF_HEADER_WORDS, all positions
+ *   from there. Its blocks have
  *   256 << DWARF_SAVES_SHIFT bytes, its rows have no gaps (where there is no rule, they mean
  * nothing) and a pattern's number from 1 in place of a rule, and patterns stand in place of
  * specials. patterns: DWARF_PATTERN_WORDS words each. A byte for each of rbx, r12, r13, r14, r15,
@@ -27,7 +28,7 @@
 
 #define DWARF_TABLE_MAGIC 0x31747764u /* "dwt1" */
 /* Raise it also when other rows are made for the same file: tables are kept on disk. */
-#define DWARF_TABLE_VERSION 15
+#define DWARF_TABLE_VERSION 16
 
 enum dwarf_header {
 	DWARF_MAGIC,
