@@ -148,7 +148,8 @@ FUSEE_FN int send_not_unwound(struct sampler_context *c, struct scratch *s, __u3
 	count(why);
 	if (o && why != TICK_NO_REGISTERS && why != TICK_STOPPED)
 		o->unknown_ticks++;
-	if (o && (why == TICK_UNKNOWN_PROCESS || why == TICK_UNKNOWN_CODE))
+	if (o &&
+	    (why == TICK_UNKNOWN_PROCESS || why == TICK_UNKNOWN_CODE || why == TICK_TABLE_ABSENT))
 		sampler_wake_reader(s->record.tick.head.pid, s->version);
 	if (o && why != TICK_NO_REGISTERS) {
 		if (!may_copy(s, o))

@@ -43,6 +43,9 @@
 #define PAGE_EVICTED 1u /* no entry: those have a filling of 1 at least */
 /* A table is loaded completely only if 1 / KEPT_FREE of the frames stays free. */
 #define KEPT_FREE 4u
+/* Of the rest, pages are loaded one by one only into the last 1 / KEPT_SINGLE. */
+#define KEPT_SINGLE 8u
+#define NEAR 8u     /* pages that are loaded together */
 #define LOADS 2048u /* on demand, in a second */
 
 /* Maps the words only while they are written: all that is mapped of a BPF map counts as resident.
@@ -183,25 +186,58 @@ static uint32_t run_of(const struct frames *fs, uint32_t most)
 	return n;
 }
 
-static int load_all(struct bpf_sampler *b, struct paged_table *t)
+/* Loads pages from `page` on, as many as fit into free frames that follow each other; the hand
+ * takes those first that nothing reads. Returns how many, or -errno. */
+static int load_run(struct bpf_sampler *b, struct paged_table *t, uint32_t page, uint32_t most)
 {
 	struct frames *fs = &b->frames;
-	int r = 0;
+	uint32_t run = run_of(fs, most), first = fs->free[fs->nfree - 1];
+	int r;
 
-	for (uint32_t page = 0; !r && page < t->npages;) {
-		uint32_t run = run_of(fs, t->npages - page), first = fs->free[fs->nfree - 1];
-
-		fs->nfree -= run;
-		r = fill(b, t, page, first, run);
-		for (uint32_t i = 0; i < run; i++) {
-			if (!fs->owners[first + i].table)
-				give_back(fs, first + i);
-			else
-				fs->states[first + i].used = 0;
-		}
-		page += run;
+	fs->nfree -= run;
+	r = fill(b, t, page, first, run);
+	for (uint32_t i = 0; i < run; i++) {
+		fs->states[first + i].used = 0;
+		if (!r)
+			continue;
+		t->entries[page + i] = PAGE_NEVER;
+		give_back(fs, first + i);
 	}
-	return r;
+	return r ? r : (int)run;
+}
+
+static int load_all(struct bpf_sampler *b, struct paged_table *t)
+{
+	for (uint32_t page = 0; page < t->npages;) {
+		int r = load_run(b, t, page, t->npages - page);
+
+		if (r < 0)
+			return r;
+		page += (uint32_t)r;
+	}
+	return 0;
+}
+
+/* While there are free frames: the pages around it too, whose functions are of the same part of the
+ * program. */
+static void load_near(struct bpf_sampler *b, struct paged_table *t, uint32_t page)
+{
+	struct frames *fs = &b->frames;
+	uint32_t first = page / NEAR * NEAR;
+	uint32_t end = first + NEAR < t->npages ? first + NEAR : t->npages, n;
+	int r;
+
+	if (fs->nfree < NEAR + fs->n / KEPT_SINGLE)
+		return;
+	for (uint32_t i = first; i < end; i += n) {
+		n = 0;
+		while (i + n < end && !is_resident(t->entries[i + n]))
+			n++;
+		r = n ? load_run(b, t, i, n) : 1;
+		if (r < 0)
+			return;
+		n = (uint32_t)r;
+	}
 }
 
 static int load_one(struct bpf_sampler *b, struct paged_table *t, uint32_t page)
@@ -220,8 +256,10 @@ static int load_one(struct bpf_sampler *b, struct paged_table *t, uint32_t page)
 	if (r) {
 		t->entries[page] = PAGE_EVICTED;
 		give_back(fs, frame);
+		return r;
 	}
-	return r;
+	load_near(b, t, page);
+	return 0;
 }
 
 /* May another page be loaded? A load takes some 5 us, and frames that are too few must not take the
