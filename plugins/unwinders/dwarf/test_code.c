@@ -538,6 +538,16 @@ TEST(what_proves_padding)
 					0xe5, 0xe8, 7,    0,    0,    0,    0x0f,
 					0x1f, 0,    0xeb, 0,    0x5d, 0xc3, 0xc3};
 
+	/* push %rbp; test; je 18; mov $1,%ebp; call 20; 15: padding; 16: dec %edi; 18: pop %rbp;
+	 * ret; 20: ret. Whether rbp still has the caller's value makes no difference. */
+	static const uint8_t written[] = {0x55, 0x85, 0xff, 0x74, 0x0d, 0xbd, 1,
+					  0,    0,    0,    0xe8, 5,    0,    0,
+					  0,    0x90, 0xff, 0xcf, 0x5d, 0xc3, 0xc3};
+
+	begins(0);
+	begins(20);
+	follow(written, sizeof(written));
+	RULES({10, SP(2, 1)}, {15, SP(2, 1)}, {16, SP(2, 1)}, {19, SP(1, 0)});
 	other[0x20] = 0xc3;
 	memcpy(other + 0x30, (const uint8_t[]){0x53, 0x90, 0x5b, 0xc3}, 4);
 	begins(0x30);

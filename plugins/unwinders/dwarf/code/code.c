@@ -358,7 +358,7 @@ static void spread_doubt(struct tracer *t, size_t at)
 static int merge(struct tracer *t, size_t at, struct code_state *s)
 {
 	struct code_state old = code_state_unpack(&t->states, t->bytes[at]);
-	int same = code_state_pack(&t->states, s) == code_state_pack(&t->states, &old);
+	int same = code_state_is_same(&t->states, s, &old);
 	int copies = code_state_has_copies(s) || code_state_has_copies(&old);
 
 	if (t->bytes[at] & DOUBT || code_state_join(s, &old)) {

@@ -72,6 +72,16 @@ static inline struct code_state code_state_unpack(const struct code_states *all,
 				   .base = v >> 18 & 0x3f};
 }
 
+/* Whether rbp has the caller's value beside the word where it is saved depends on the path. */
+static inline int code_state_is_same(struct code_states *all, const struct code_state *a,
+				     const struct code_state *b)
+{
+	struct code_state x = *a, y = *b;
+
+	x.intact = y.intact = 0;
+	return code_state_pack(all, &x) == code_state_pack(all, &y);
+}
+
 /* As at a function's first instruction. */
 static inline int code_state_is_start(const struct code_state *s)
 {
