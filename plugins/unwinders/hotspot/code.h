@@ -62,7 +62,7 @@ FUSEE_FN __u32 tail_length(const struct near *n, __u32 i)
 }
 
 /* Are there only such instructions up to `ret`? */
-FUSEE_FN int is_tail(const struct near *n)
+FUSEE_FN int is_tail(struct near *n)
 {
 	__u32 i = 0, size;
 
@@ -72,7 +72,7 @@ FUSEE_FN int is_tail(const struct near *n)
 		size = tail_length(n, i);
 		if (!size)
 			return 0;
-		i += size;
+		i = forget(n, 0, i + size);
 	}
 	return 0;
 }

@@ -4,6 +4,7 @@
 #ifndef HOTSPOT_EMIT_H
 #define HOTSPOT_EMIT_H
 
+#include "scopes.h"
 #include "state.h"
 
 /* Slot i of a constant pool, which is a Symbol. 0 or -1. */
@@ -31,6 +32,62 @@ FUSEE_FN int put_symbol(struct fusee_unwind *u, char *buffer, __u32 at, __u64 sy
 	return !n || fusee_read(u, buffer + at, n, symbol + word(u, HOTSPOT_SYMBOL_BODY)) ? -1
 											  : (int)n;
 }
+
+/* The bytes of a packed table of lines at byte `at` of the buffer, with the 0 that ends it; `most`
+ * if that is not among so many bytes. An entry is a byte, or 0xff and two packed numbers. */
+FUSEE_FN __u32 table_bytes(struct near *n, const char *buffer, __u32 at, __u32 most)
+{
+	n->numbers = n->digits = 0;
+	for (__u32 i = 0; i < HOTSPOT_LINE_BYTES; i++) {
+		__u8 b = (__u8)buffer[(at + i) & (FUSEE_EMIT_BYTES - 1)];
+
+		if (i >= most)
+			break;
+		if (n->numbers) {
+			n->digits++;
+			if (b < 192 || n->digits >= 5) {
+				n->numbers--;
+				n->digits = 0;
+			}
+		} else if (b == 0xff) {
+			n->numbers = 2;
+		} else if (!b) {
+			return i + 1;
+		}
+		__asm__ volatile("" : : : "memory");
+	}
+	return most;
+}
+
+/* Copies the packed table of lines of METHOD, which is behind the bytecodes, to byte `at` of the
+ * buffer. Its bytes; 0: there is none. */
+static int put_lines(struct fusee_unwind *u, __u32 at)
+{
+	unsigned short flags, code;
+	char *buffer = fusee_buffer(u);
+	struct near *n = near(u);
+	__u32 words, from, most;
+	__u64 constants;
+
+	if (!n || !buffer ||
+	    AT(u, &constants, u->scratch[METHOD] + word(u, HOTSPOT_METHOD_CONST)) ||
+	    AT(u, &flags, constants + word(u, HOTSPOT_CONST_FLAGS)) ||
+	    !(flags & word(u, HOTSPOT_HAS_LINES)) ||
+	    AT(u, &code, constants + word(u, HOTSPOT_CONST_CODE_SIZE)) ||
+	    AT(u, &words, constants + word(u, HOTSPOT_CONST_WORDS)))
+		return 0;
+	from = word(u, HOTSPOT_CONST_SIZE) + code;
+	if (words >> 20 || 8 * words <= from)
+		return 0;
+	most = 8 * words - from < HOTSPOT_LINE_BYTES ? 8 * words - from : HOTSPOT_LINE_BYTES;
+	__asm__ volatile("" : "+r"(at), "+r"(most));
+	at &= FUSEE_EMIT_BYTES - 1;
+	most &= HOTSPOT_LINE_BYTES;
+	if (!most || fusee_read(u, buffer + at, most, constants + from))
+		return 0;
+	return (int)table_bytes(n, buffer, at, most);
+}
+FUSEE_PART(fusee_hotspot_put_lines, put_lines)
 
 struct method {
 	__u64 constants, pool, name;
@@ -71,10 +128,14 @@ FUSEE_FN int emit_method(struct fusee_unwind *u, const struct method *m)
 		n = put_symbol(u, buffer, at, symbol, HOTSPOT_FILE_BYTES);
 	head->file_bytes = n < 0 ? 0 : (unsigned short)n;
 	at += head->file_bytes;
+	head->line_bytes = HOTSPOT_LINE_BYTES & (__u32)FUSEE_CALL(fusee_hotspot_put_lines, u, at);
+	head->pad = 0;
+	at += head->line_bytes;
 	return fusee_emit(u, HOTSPOT_METHOD, u->scratch[KEY], at & (FUSEE_EMIT_BYTES - 1));
 }
 
-/* KEY becomes the key of METHOD, which is emitted if it is new. 0, or -1: it cannot be read. */
+/* KEY becomes the key of METHOD, which is emitted if it is new. 0; 1: it is emitted with a later
+ * sample; -1: it cannot be read. */
 static int name_method(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 key = u->scratch[METHOD];
@@ -90,25 +151,76 @@ static int name_method(struct fusee_unwind *u, __u32 unused)
 	key = fusee_mix(fusee_mix(fusee_mix(fusee_mix(0x6a766d, key), m.constants), m.pool),
 			m.name);
 	u->scratch[KEY] = key;
-	if (!fusee_emitted(u, HOTSPOT_METHOD, key))
-		emit_method(u, &m); /* or with a later sample */
-	return 0;
+	return !fusee_emitted(u, HOTSPOT_METHOD, key) && emit_method(u, &m);
 }
 FUSEE_PART(fusee_hotspot_name_method, name_method)
 
-/* Emits the place with this key: METHOD, and what was inlined into it there. */
-static int emit_place(struct fusee_unwind *u, __u32 unused)
+/* Notes METHOD as scope i. What name_method() returns. */
+FUSEE_FN int note_scope(struct fusee_unwind *u, struct near *n, __u32 i, __u64 method, __u32 bci)
 {
-	struct hotspot_scope scope = {.bci = HOTSPOT_NO_BCI};
-	void *buffer = fusee_buffer(u);
-	__u64 key = u->scratch[KEY];
+	int r;
 
-	(void)unused;
-	if (!buffer || FUSEE_CALL(fusee_hotspot_name_method, u, 0))
+	u->scratch[METHOD] = method;
+	r = FUSEE_CALL(fusee_hotspot_name_method, u, 0);
+	if (r < 0)
+		return r;
+	__asm__ volatile("" : "+r"(i));
+	i &= HOTSPOT_SCOPES - 1;
+	n->scope[i].method = u->scratch[KEY];
+	n->scope[i].bci = bci;
+	n->scope[i].pad = 0;
+	return r;
+}
+
+/* Notes the methods at this offset of the code, which end with `outermost`. Their number; 0: they
+ * are not known; -1: something cannot be read. *later: how many are to be emitted with a later
+ * sample. */
+FUSEE_FN int note_scopes(struct fusee_unwind *u, struct near *n, __u32 offset, __u64 outermost,
+			 __u32 *later)
+{
+	int r = FUSEE_CALL(fusee_hotspot_find_scope, u, offset);
+	__u32 scope = (__u32)r;
+	struct scope s = {0};
+
+	if (r < 0)
+		return r;
+	for (__u32 i = 0; i < HOTSPOT_SCOPES && scope; i++) {
+		r = read_scope(u, n, scope, &s);
+		if (r)
+			return r < 0 ? r : 0;
+		r = note_scope(u, n, i, s.method, s.bci);
+		if (r < 0)
+			return r;
+		*later += (__u32)r;
+		if (!s.outer)
+			return s.method == outermost ? (int)i + 1 : 0;
+		scope = s.outer < scope ? s.outer : 0;
+	}
+	return 0;
+}
+
+/* Emits the place with the key KEY, at this offset of the code: METHOD, and what was inlined into
+ * it there. 0 or -1. */
+static int emit_place(struct fusee_unwind *u, __u32 offset)
+{
+	__u64 key = u->scratch[KEY], outermost = u->scratch[METHOD];
+	char *buffer = fusee_buffer(u);
+	struct near *n = near(u);
+	__u32 later = 0;
+	int scopes;
+
+	if (!buffer || !n)
 		return -1;
-	scope.method = u->scratch[KEY];
-	__builtin_memcpy(buffer, &scope, sizeof(scope));
-	return fusee_emit(u, HOTSPOT_PLACE, key, sizeof(scope));
+	scopes = note_scopes(u, n, offset, outermost, &later);
+	if (!scopes) {
+		later = (__u32)note_scope(u, n, 0, outermost, HOTSPOT_NO_BCI);
+		scopes = 1;
+	}
+	if (later || scopes < 0) /* or it cannot be read */
+		return -1;
+	__builtin_memcpy(buffer, n->scope, sizeof(n->scope));
+	return fusee_emit(u, HOTSPOT_PLACE, key,
+			  ((__u32)scopes & (2 * HOTSPOT_SCOPES - 1)) * sizeof(n->scope[0]));
 }
 FUSEE_PART(fusee_hotspot_emit_place, emit_place)
 

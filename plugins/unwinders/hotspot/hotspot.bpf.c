@@ -149,6 +149,21 @@ static int leave_sized(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_hotspot_leave_sized, leave_sized)
 
+/* Is the frame to be replaced by interpreted frames once it is returned to? Its return address is
+ * that of a handler then, and ORIGINAL becomes what it was. */
+static int is_deoptimized(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 blob = u->scratch[BLOB], handler;
+	__u32 at;
+
+	(void)unused;
+	return !is_exact(u) && word(u, HOTSPOT_NMETHOD_DEOPT) && word(u, HOTSPOT_NMETHOD_ORIG_PC) &&
+	       !AT(u, &handler, blob + word(u, HOTSPOT_NMETHOD_DEOPT)) && u->pc == handler &&
+	       !AT(u, &at, blob + word(u, HOTSPOT_NMETHOD_ORIG_PC)) && at < MOST_FRAME &&
+	       !AT(u, &u->scratch[ORIGINAL], u->sp + at);
+}
+FUSEE_PART(fusee_hotspot_is_deoptimized, is_deoptimized)
+
 /* Pushes the method of a compiled method. 0 or -1. */
 static int push_compiled(struct fusee_unwind *u, __u32 unused)
 {
@@ -160,14 +175,16 @@ static int push_compiled(struct fusee_unwind *u, __u32 unused)
 	    AT(u, &code, blob + word(u, HOTSPOT_BLOB_CODE)) ||
 	    AT(u, &u->scratch[METHOD], blob + word(u, HOTSPOT_NMETHOD_METHOD)))
 		return -1;
-	offset = (__u32)(u->pc - code);
+	offset = (__u32)(FUSEE_CALL(fusee_hotspot_is_deoptimized, u, 0)
+				 ? u->scratch[ORIGINAL] - code
+				 : u->pc - code);
 	key = fusee_mix(fusee_mix(0x6e6d, blob), id);
 	place = fusee_mix(key, HOTSPOT_IS_PLACE | offset);
 	fusee_push(u, key, HOTSPOT_IS_PLACE | offset);
 	if (fusee_emitted(u, HOTSPOT_PLACE, place))
 		return 0;
 	u->scratch[KEY] = place;
-	FUSEE_CALL(fusee_hotspot_emit_place, u, 0);
+	FUSEE_CALL(fusee_hotspot_emit_place, u, offset);
 	return 0;
 }
 FUSEE_PART(fusee_hotspot_push_compiled, push_compiled)
@@ -194,12 +211,12 @@ FUSEE_FN __u64 sender_sp(const struct fusee_unwind *u)
 }
 
 /* The code was interrupted with no frame of its own: a method begins or ends, or a stub without
- * frame. Is its return address on top of the stack, or in rax? 1: the state is the caller's. */
-static int leave_bare(struct fusee_unwind *u, __u32 unused)
+ * frame. Is its return address on top of the stack, or in rax? `moved`: it may have been moved from
+ * the caller's sp, which a register has. 1: the state is the caller's. */
+static int leave_bare(struct fusee_unwind *u, __u32 moved)
 {
-	__u64 sender = sender_sp(u), pc;
+	__u64 sender = moved ? sender_sp(u) : 0, pc;
 
-	(void)unused;
 	if (!AT(u, &pc, u->sp) && is_behind_call(u, pc)) {
 		to_caller(u, pc, sender > u->sp + 8 ? sender : u->sp + 8);
 		return 1;
@@ -242,14 +259,14 @@ static int interpreted(struct fusee_unwind *u, __u32 unused)
 	__s64 bci;
 
 	(void)unused;
-	if (is_exact(u) && FUSEE_CALL(fusee_hotspot_leave_bare, u, 0) == 1) {
+	if (is_exact(u) && FUSEE_CALL(fusee_hotspot_leave_bare, u, 1) == 1) {
 		FUSEE_CALL(fusee_hotspot_push_stub, u, 0);
 		return FUSEE_NEXT;
 	}
 	bci = read_interpreted(u, &f);
 	if (bci < 0)
 		return fusee_stop(u, HOTSPOT_NO_INTERPRETED);
-	if (FUSEE_CALL(fusee_hotspot_name_method, u, 0))
+	if (FUSEE_CALL(fusee_hotspot_name_method, u, 0) < 0)
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
 	fusee_push(u, u->scratch[KEY], (__u64)bci);
 	/* a method handle that links to the method has popped an argument, and moved its return
@@ -289,14 +306,33 @@ static int stub(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_hotspot_stub, stub)
 
-/* Adapters between the interpreter and compiled code, and other code without frames. */
-FUSEE_FN int bare(struct fusee_unwind *u)
+#define IS_ADAPTER TEXT8('I', '2', 'C', '/', 'C', '2', 'I', ' ')
+
+/* Has an adapter yet to note the caller's sp, by mov %rsp,%r13? */
+FUSEE_FN int is_before_note(struct fusee_unwind *u)
 {
+	struct near *n = near(u);
+
+	if (!n || fusee_read(u, n->code, CODE_BYTES, u->pc - CODE_BEFORE))
+		return 1;
+	for (__u32 i = 0; i < CODE_BYTES - CODE_BEFORE - 2; i++)
+		if ((byte(n, i) == 0x4c && byte(n, i + 1) == 0x8b && byte(n, i + 2) == 0xec) ||
+		    (byte(n, i) == 0x49 && byte(n, i + 1) == 0x89 && byte(n, i + 2) == 0xe5))
+			return 1;
+	return 0;
+}
+
+/* Adapters between the interpreter and compiled code, and other code without frames. */
+static int bare(struct fusee_unwind *u, __u32 unused)
+{
+	(void)unused;
 	FUSEE_CALL(fusee_hotspot_push_stub, u, 0);
-	return is_exact(u) && FUSEE_CALL(fusee_hotspot_leave_bare, u, 0) == 1
+	return is_exact(u) && FUSEE_CALL(fusee_hotspot_leave_bare, u,
+					 u->scratch[NAME8] == IS_ADAPTER && !is_before_note(u)) == 1
 		       ? FUSEE_NEXT
 		       : fusee_stop(u, HOTSPOT_NO_FRAME);
 }
+FUSEE_PART(fusee_hotspot_bare, bare)
 
 /* ---- the step ---- */
 
@@ -324,7 +360,7 @@ static int hotspot_step(struct fusee_unwind *u)
 	if (u->scratch[NAME8] == IS_STUBS)
 		return FUSEE_CALL(fusee_hotspot_stub, u, 0);
 	if (!has_frame_size(u))
-		return bare(u);
+		return FUSEE_CALL(fusee_hotspot_bare, u, 0);
 	FUSEE_CALL(fusee_hotspot_push_stub, u, 0);
 	return FUSEE_CALL(fusee_hotspot_leave_sized, u, 0);
 }

@@ -5,6 +5,7 @@
 
 #include "heaps.h"
 #include "inspect.h"
+#include "lines.h"
 #include "memory.h"
 #include "names.h"
 
@@ -64,19 +65,27 @@ static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e
 	return kept;
 }
 
-static int show(const struct hotspot *h, const struct hotspot_named *named,
-		struct fusee_frame_out *out)
+/* bci: HOTSPOT_NO_BCI if it is not known. */
+static int show(struct hotspot *h, uint64_t process, const struct hotspot_named *named,
+		uint32_t bci, struct fusee_frame_out *out)
 {
+	const struct hotspot_jvm *jvm = hotspot_names_jvm(&h->processes, process);
 	struct fusee_source_frame f = FUSEE_SIZED(struct fusee_source_frame, .flags = named->flags);
 
 	f.function = fusee_text(named->name);
 	f.system_name = fusee_text(named->system);
 	f.file = fusee_text(named->file);
+	if (jvm && named->line_bytes) {
+		uint32_t line = hotspot_line(named->lines, named->line_bytes,
+					     jvm->words[HOTSPOT_EXCESS], bci, &f.start_line);
+
+		f.line = bci == HOTSPOT_NO_BCI ? f.start_line : line;
+	}
 	return h->self.host->unwinder->frame(out, &f);
 }
 
 /* A place in a compiled method: what was inlined there, innermost first. */
-static int show_place(const struct hotspot *h, const struct fusee_raw_frame *frame,
+static int show_place(struct hotspot *h, const struct fusee_raw_frame *frame,
 		      struct fusee_frame_out *out)
 {
 	const struct hotspot_place *place = hotspot_names_place(
@@ -88,7 +97,7 @@ static int show_place(const struct hotspot *h, const struct fusee_raw_frame *fra
 
 		if (!named)
 			return i ? (int)i : 0;
-		if (show(h, named, out))
+		if (show(h, frame->process, named, place->scope[i].bci, out))
 			return -ENOMEM;
 	}
 	return place ? (int)place->n : 0;
@@ -108,7 +117,7 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 			: hotspot_names_method(&h->processes, frame->process, frame->v[0]);
 	if (!named)
 		return 0;
-	return show(h, named, out) ? -ENOMEM : 1;
+	return show(h, frame->process, named, (uint32_t)frame->v[1], out) ? -ENOMEM : 1;
 }
 
 static void on_detach(void *ctx, uint64_t process)
@@ -134,7 +143,7 @@ static const struct fusee_runtime runtimes[] = {
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.slab_version = 2,
+	.slab_version = 4,
 	.frame_type = "jvm",
 	.reasons = reasons,
 	.bpf = hotspot_bpf,

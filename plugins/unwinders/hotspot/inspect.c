@@ -83,36 +83,51 @@ static void read_text(const struct library *l, uint64_t at, char text[TEXT])
 
 /* ---- the lists ---- */
 
-/* Notes the entry if its type and field, NULL for a type, are required. */
-static void take(struct library *l, uint64_t entry, const char *type, const char *field)
-{
-	for (uint32_t i = 0; i < REQUIRED; i++) {
-		const struct required *w = &hotspot_required[i];
+/* A list of entries that begin with a name. */
+struct list {
+	const char *symbol;
+	uint32_t stride;
+	bool of_fields; /* a second name follows */
+	uint8_t kind;   /* of what is not a field's */
+};
 
-		if (!strcmp(type, w->type) &&
-		    (field ? w->field && !strcmp(field, w->field) : !w->field) &&
-		    entry <= UINT32_MAX)
+static const struct list lists[] = {
+	{"gHotSpotVMStructs", LAYOUT_FIELD, true, FIELD},
+	{"gHotSpotVMTypes", LAYOUT_TYPE, false, SIZE},
+	{"gHotSpotVMIntConstants", LAYOUT_CONSTANT, false, CONSTANT},
+};
+
+/* Notes the entry if its names are required. */
+static void take(struct library *l, const struct list *list, uint64_t entry, const char *type,
+		 const char *field)
+{
+	for (uint32_t i = 0; i < REQUIRED && entry <= UINT32_MAX; i++) {
+		const struct required *q = &hotspot_required[i];
+		bool fits = list->of_fields ? q->field && !strcmp(field, q->field)
+					    : q->kind == list->kind;
+
+		if (fits && !strcmp(type, q->type))
 			l->words[LAYOUT_VARIABLES + i] = (uint32_t)entry;
 	}
 }
 
 /* Takes each entry of the list that this exported variable points to. */
-static void read_list(struct library *l, const char *symbol, bool of_fields)
+static void read_list(struct library *l, const struct list *list)
 {
+	char type[TEXT], field[TEXT] = "";
 	struct fusee_range at;
-	char type[TEXT], field[TEXT];
 	uint64_t entry;
 
-	if (l->host->file_symbol(l->file, symbol, &at))
+	if (l->host->file_symbol(l->file, list->symbol, &at))
 		return;
 	entry = pointer_at(l, at.lo);
 	for (uint32_t i = 0; entry && i < MOST_ENTRIES && pointer_at(l, entry); i++) {
 		read_text(l, entry, type);
-		if (of_fields)
+		if (list->of_fields)
 			read_text(l, entry + LAYOUT_FIELD_NAME, field);
 		if (*type)
-			take(l, entry, type, of_fields ? field : NULL);
-		entry += of_fields ? LAYOUT_FIELD : LAYOUT_TYPE;
+			take(l, list, entry, type, field);
+		entry += list->stride;
 	}
 }
 
@@ -125,7 +140,8 @@ static const struct required *find_missing(const struct library *l)
 	bool found[HOTSPOT_FIELD_WORDS] = {false};
 
 	for (uint32_t i = 0; i < REQUIRED; i++)
-		found[hotspot_required[i].word] |= l->words[LAYOUT_VARIABLES + i] != 0;
+		found[hotspot_required[i].word] |= hotspot_required[i].may_lack ||
+						   l->words[LAYOUT_VARIABLES + i];
 	for (uint32_t i = 0; i < REQUIRED; i++)
 		if (!found[hotspot_required[i].word])
 			return &hotspot_required[i];
@@ -149,8 +165,8 @@ static int make(struct library *l)
 					  hotspot_layout[i].symbol);
 		l->words[i] = (uint32_t)at.lo;
 	}
-	read_list(l, "gHotSpotVMStructs", true);
-	read_list(l, "gHotSpotVMTypes", false);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		read_list(l, &lists[i]);
 	missing = find_missing(l);
 	if (missing)
 		return fusee_fail(l->self, -ENOTSUP, "%s does not describe %s%s%s", not_named,

@@ -16,22 +16,49 @@ static enum hotspot_lists check_layout(struct hotspot_memory *m, const struct ho
 	return HOTSPOT_LISTS_READ;
 }
 
-/* Sets the words of what is required by its entry at this address. */
-static enum hotspot_lists take(struct hotspot_memory *m, uint32_t *words, const struct required *w,
-			       uint64_t entry)
+static enum hotspot_lists take_address(struct hotspot_memory *m, uint32_t *words, uint64_t at)
 {
-	uint32_t at = w->is_static ? LAYOUT_FIELD_ADDRESS
-		      : w->field   ? LAYOUT_FIELD_OFFSET
-				   : LAYOUT_TYPE_SIZE;
 	uint64_t v;
 
-	if (!hotspot_memory_read(m, entry + at, &v, sizeof(v)))
+	if (!hotspot_memory_read(m, at, &v, sizeof(v)))
 		return HOTSPOT_LISTS_UNREADABLE;
-	if (!w->is_static && v >= MOST_OFFSET)
-		return HOTSPOT_LISTS_STRANGE;
-	words[w->word] = (uint32_t)v;
-	if (w->is_static)
-		words[w->word + 1] = (uint32_t)(v >> 32);
+	words[0] = (uint32_t)v;
+	words[1] = (uint32_t)(v >> 32);
+	return HOTSPOT_LISTS_READ;
+}
+
+/* Sets the words of what is required by its entry at this address. */
+static enum hotspot_lists take(struct hotspot_memory *m, uint32_t *words, const struct required *q,
+			       uint64_t entry)
+{
+	uint64_t v;
+	uint32_t constant;
+
+	if (q->kind == STATIC)
+		return take_address(m, words + q->word, entry + LAYOUT_FIELD_ADDRESS);
+	if (q->kind == CONSTANT) {
+		if (!hotspot_memory_read(m, entry + LAYOUT_CONSTANT_VALUE, &constant, 4))
+			return HOTSPOT_LISTS_UNREADABLE;
+		words[q->word] = constant;
+		return HOTSPOT_LISTS_READ;
+	}
+	if (!hotspot_memory_read(
+		    m, entry + (q->kind == FIELD ? LAYOUT_FIELD_OFFSET : LAYOUT_TYPE_SIZE), &v, 8))
+		return HOTSPOT_LISTS_UNREADABLE;
+	words[q->word] = (uint32_t)v;
+	return v < MOST_OFFSET ? HOTSPOT_LISTS_READ : HOTSPOT_LISTS_STRANGE;
+}
+
+/* How numbers are packed. */
+static enum hotspot_lists take_version(struct hotspot_memory *m, uint32_t *words)
+{
+	uint32_t version;
+
+	if (!hotspot_memory_read(
+		    m, words[HOTSPOT_VERSION] | (uint64_t)words[HOTSPOT_VERSION + 1] << 32,
+		    &version, sizeof(version)))
+		return HOTSPOT_LISTS_UNREADABLE;
+	words[HOTSPOT_EXCESS] = version >= 20;
 	return HOTSPOT_LISTS_READ;
 }
 
@@ -45,5 +72,5 @@ enum hotspot_lists hotspot_read_lists(struct hotspot_memory *m, struct hotspot_j
 		if (vaddr)
 			r = take(m, jvm->words, &hotspot_required[i], jvm->bias + vaddr);
 	}
-	return r;
+	return r == HOTSPOT_LISTS_READ ? take_version(m, jvm->words) : r;
 }

@@ -106,13 +106,14 @@ static int add_method(struct process *p, uint64_t key, const unsigned char *byte
 	if (n < sizeof(m))
 		return -EBADMSG;
 	memcpy(&m, bytes, sizeof(m));
-	if ((uint64_t)m.class_bytes + m.name_bytes + m.signature_bytes + m.file_bytes !=
+	if ((uint64_t)m.class_bytes + m.name_bytes + m.signature_bytes + m.file_bytes +
+		    m.line_bytes !=
 	    n - sizeof(m))
 		return -EBADMSG;
 	if (find(&p->methods, key))
 		return 0;
 	size = sizeof(*named) + 2 * (m.class_bytes + m.name_bytes) + m.signature_bytes +
-	       m.file_bytes + 5u;
+	       m.file_bytes + m.line_bytes + 5u;
 	if (p->bytes + size > MOST_BYTES)
 		return -ENOSPC;
 	named = calloc(1, size);
@@ -130,7 +131,9 @@ static int add_method(struct process *p, uint64_t key, const unsigned char *byte
 	text += m.class_bytes + m.name_bytes;
 	to = put(to + 1 + name, text, m.signature_bytes, false);
 	named->file = to + 1;
-	put(to + 1, text + m.signature_bytes, m.file_bytes, false);
+	to = put(to + 1, text + m.signature_bytes, m.file_bytes, false);
+	named->line_bytes = m.line_bytes;
+	named->lines = memcpy(to + 1, text + m.signature_bytes + m.file_bytes, m.line_bytes);
 	return keep(p, &p->methods, named, size);
 }
 

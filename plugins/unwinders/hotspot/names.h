@@ -19,6 +19,8 @@ struct hotspot_named {
 	const char *system; /* with the signature */
 	const char *file;   /* HashMap.java, or "" */
 	uint32_t flags;     /* enum fusee_frame_flags */
+	uint32_t line_bytes;
+	const unsigned char *lines; /* packed, see lines.h */
 };
 
 /* A JVM in a process. */

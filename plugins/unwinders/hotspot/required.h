@@ -11,14 +11,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a word of a process is: the field of a type, or with `field` NULL the size of a type. */
-struct required {
-	const char *type, *field;
-	uint16_t word;  /* enum hotspot_word */
-	bool is_static; /* an address, in two words */
+enum required_kind {
+	FIELD,    /* its offset */
+	STATIC,   /* the address of a static field, in two words */
+	SIZE,     /* of the type */
+	CONSTANT, /* the value of the constant `type` */
 };
 
-#define REQUIRED 31u
+/* What a word of a process is. */
+struct required {
+	const char *type, *field;
+	uint8_t word, kind; /* enum hotspot_word, required_kind */
+	bool may_lack;      /* the word is 0 then */
+};
+
+#define REQUIRED 46u
 
 extern const struct required hotspot_required[REQUIRED];
 
@@ -33,9 +40,12 @@ enum {
 	LAYOUT_TYPE_NAME = 0,
 	LAYOUT_TYPE_SIZE = 32,
 	LAYOUT_TYPE = 40,
+	LAYOUT_CONSTANT_NAME = 0,
+	LAYOUT_CONSTANT_VALUE = 8,
+	LAYOUT_CONSTANT = 16,
 };
 
-#define LAYOUT_VARIABLES 9u
+#define LAYOUT_VARIABLES 12u
 
 struct layout {
 	const char *symbol;

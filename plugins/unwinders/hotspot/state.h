@@ -16,6 +16,7 @@ enum {
 	KEY,
 	LO, /* the heaps of code are in [LO, HI) */
 	HI,
+	ORIGINAL, /* pc of a frame whose return address was replaced */
 };
 
 #define AT(u, what, addr) fusee_read(u, what, sizeof(*(what)), addr)
@@ -31,6 +32,10 @@ enum {
 
 struct near {
 	__u8 code[128]; /* CODE_BYTES around pc, from pc - CODE_BEFORE on */
+	__u8 packed[16];
+	__u32 numbers, digits; /* of a table of lines */
+	__u32 forgotten[2];    /* see forget() */
+	struct hotspot_scope scope[HOTSPOT_SCOPES];
 };
 
 FUSEE_FN struct near *near(struct fusee_unwind *u)
@@ -38,6 +43,15 @@ FUSEE_FN struct near *near(struct fusee_unwind *u)
 	char *buffer = fusee_buffer(u);
 
 	return buffer ? (void *)(buffer + FUSEE_EMIT_BYTES) : 0;
+}
+
+/* The value, of which the verifier knows nothing any more. It follows each value that a number can
+ * have on any path through a loop, which are too many. */
+FUSEE_FN __u32 forget(struct near *n, int slot, __u32 value)
+{
+	n->forgotten[slot] = value;
+	__asm__ volatile("" : : : "memory");
+	return n->forgotten[slot];
 }
 
 FUSEE_FN __u32 word(struct fusee_unwind *u, __u32 i)

@@ -11,6 +11,7 @@
 
 #include "heaps.h"
 #include "inspect.h"
+#include "lines.h"
 #include "memory.h"
 #include "names.h"
 
@@ -21,9 +22,11 @@ int fusee_step_hotspot(struct fusee_unwind *u);
 #define EXPORTS_LISTS 0x180
 #define FIELDS 0x200
 #define TYPES 0x1000
+#define CONSTANTS 0x1800
 #define TEXTS 0x2000
 #define HEAPS 0x4000 /* the variable; then the array, a heap and its map */
 #define CALL_STUB 0x4010
+#define VERSION 0x4018
 #define MAP 0x4800
 #define CODE 0x8000 /* the heap of code: 128 bytes a segment */
 #define CODE_END 0xa000
@@ -110,6 +113,8 @@ static int file_symbol(uint64_t file, const char *name, struct fusee_range *at)
 			return 0;
 		}
 	at->lo = EXPORTS_LISTS + (strcmp(name, "gHotSpotVMTypes") ? 0 : 8);
+	if (!strcmp(name, "gHotSpotVMIntConstants"))
+		at->lo = EXPORTS_LISTS + 16;
 	return 0;
 }
 
@@ -174,6 +179,16 @@ static const struct listed listed[] = {
 	{"CodeBlob", "_frame_complete_offset", 20, 0},
 	{"CompiledMethod", "_method", 112, 0},
 	{"nmethod", "_compile_id", 304, 0},
+	{"CompiledMethod", "_scopes_data_begin", 120, 0},
+	{"CompiledMethod", "_deopt_handler_begin", 128, 0},
+	{"nmethod", "_scopes_pcs_offset", 268, 0},
+	{"nmethod", "_dependencies_offset", 272, 0},
+	{"nmethod", "_metadata_offset", 260, 0},
+	{"nmethod", "_orig_pc_offset", 300, 0},
+	{"PcDesc", "_pc_offset", 0, 0},
+	{"PcDesc", "_scope_decode_offset", 4, 0},
+	{"ConstMethod", "_flags", 28, 0},
+	{"ConstMethod", "_constMethod_size", 24, 0},
 	{"Method", "_constMethod", 8, 0},
 	{"ConstMethod", "_constants", 8, 0},
 	{"ConstMethod", "_name_index", 34, 0},
@@ -184,9 +199,11 @@ static const struct listed listed[] = {
 	{"Klass", "_name", 24, 0},
 	{"Symbol", "_length", 4, 0},
 	{"Symbol", "_body", 6, 0},
+	{"Abstract_VM_Version", "_vm_major_version", VERSION, 1},
 	{"HeapBlock", NULL, 16, 0},
 	{"ConstMethod", NULL, 48, 0},
 	{"ConstantPool", NULL, 72, 0},
+	{"PcDesc", NULL, 16, 0},
 };
 
 static void make_lists(void)
@@ -197,6 +214,9 @@ static void make_lists(void)
 		put(EXPORTS + 8 * i, hotspot_layout[i].value);
 	put(EXPORTS_LISTS, FIELDS);
 	put(EXPORTS_LISTS + 8, TYPES);
+	put(EXPORTS_LISTS + 16, CONSTANTS);
+	put(CONSTANTS, text("ConstMethod::_has_linenumber_table"));
+	put(CONSTANTS + 8, 1);
 	for (size_t i = 0; i < sizeof(listed) / sizeof(*listed); i++) {
 		const struct listed *l = &listed[i];
 
@@ -248,6 +268,39 @@ static void make_code(void)
 	put(CALL_STUB, STUBS + 0x200);
 }
 
+static void put_int(uint64_t at, int v)
+{
+	memcpy(m.memory + at, &v, sizeof(v));
+}
+
+#define CALLED 0xa0 /* offset of the return address of the call in COMPILED */
+#define HANDLER (COMPILED + 0x300)
+
+/* At the call in `outer`, `inner` was inlined at bci 5, and calls at bci 2. */
+static void make_scopes(uint64_t outer, uint64_t inner)
+{
+	uint64_t blob = COMPILED + 16, scopes = COMPILED + 0x340, pcs = COMPILED + 0x380;
+	uint64_t metadata = COMPILED + 0x3c0;
+	static const unsigned char outermost[] = {0, 1, 6, 0xff}, inlined[] = {10, 2, 3, 0xff};
+
+	put(blob + 112, outer);
+	put_int(blob + 304, 5);
+	put(blob + 120, scopes);
+	put(blob + 128, HANDLER);
+	put_int(blob + 268, (int)(pcs - blob));
+	put_int(blob + 272, (int)(pcs - blob) + 3 * 16);
+	put_int(blob + 260, (int)(metadata - blob));
+	put_int(blob + 300, 8);
+	put(metadata, outer);
+	put(metadata + 8, inner);
+	put_int(pcs, -1);
+	put_int(pcs + 16, CALLED);
+	put_int(pcs + 20, 20);
+	put_int(pcs + 32, 0x1000);
+	memcpy(m.memory + scopes + 10, outermost, sizeof(outermost));
+	memcpy(m.memory + scopes + 20, inlined, sizeof(inlined));
+}
+
 static uint64_t symbol(const char *t)
 {
 	uint64_t at = (m.object + 7) & ~7ull;
@@ -258,17 +311,23 @@ static uint64_t symbol(const char *t)
 	return at;
 }
 
+/* bci 0: line 100; bci 4: line 103; bci 40: line 99. In the numbers of 17. */
+static const unsigned char LINES[] = {0xff, 0, 0xc8, 0, 4 << 3 | 3, 0xff, 72, 7, 0};
+
 /* A method of a class, with 16 bytes of code behind its ConstMethod. */
 static uint64_t method(const char *class, const char *name)
 {
 	uint64_t names[4] = {symbol(name), symbol("()V"), symbol("A.java"), symbol(class)};
-	uint64_t at = (m.object + 7) & ~7ull, constants = at + 88, pool = constants + 64;
+	uint64_t at = (m.object + 7) & ~7ull, constants = at + 88, pool = constants + 80;
 
 	put(at + 8, constants);
 	put(constants + 8, pool);
 	put_short(constants + 34, 1);
 	put_short(constants + 36, 2);
 	put_short(constants + 32, 16);
+	put_short(constants + 28, 1);
+	put_int(constants + 24, 10); /* words: 16 bytes of code, 16 of its table of lines */
+	memcpy(m.memory + constants + 64, LINES, sizeof(LINES));
 	put_short(pool + 54, 3);
 	for (int i = 0; i < 3; i++)
 		put(pool + 72 + 8 * (i + 1), names[i]);
@@ -289,11 +348,11 @@ static void interpreted(uint64_t fp, uint64_t method, uint64_t sender_sp, uint64
 	put(fp + 8, pc);
 }
 
-/* A.leaf, interpreted, called by compiled b.C.mid, called by A.main, interpreted, which the call
- * stub has called. */
+/* A.leaf, interpreted, called by compiled b.C.mid, where b.C.inner was inlined, called by A.main,
+ * interpreted, which the call stub has called. */
 static void make(void)
 {
-	uint64_t leaf, mid, main, fp = STACK + 0x100;
+	uint64_t leaf, mid, inner, main, fp = STACK + 0x100;
 	struct fusee_unwind *u = &m.native.u;
 
 	hotspot_names_free(&m.names);
@@ -313,8 +372,8 @@ static void make(void)
 	leaf = method("A", "leaf");
 	mid = method("b/C", "mid");
 	main = method("A", "main");
-	put(COMPILED + 16 + 112, mid);
-	put(COMPILED + 16 + 304, 5);
+	inner = method("b/C", "inner");
+	make_scopes(mid, inner);
 	interpreted(fp, leaf, fp + 32, 0x1234, COMPILED + 0x220);
 	/* of mid: 6 words from fp + 32 on */
 	put(fp + 32 + 32, fp + 0x100);
@@ -368,17 +427,21 @@ static void note_frame(const struct fusee_unwind *u)
 {
 	uint64_t key = u->pushed[0], what = u->pushed[1];
 	const struct hotspot_named *named;
+	const struct hotspot_place *p;
 
-	if (what & HOTSPOT_IS_PLACE) {
-		const struct hotspot_place *p = hotspot_names_place(&m.names, 1,
-								    fusee_mix(key, what));
-
-		named = p ? hotspot_names_method(&m.names, 1, p->scope[0].method) : NULL;
-	} else {
+	if (!(what & HOTSPOT_IS_PLACE)) {
 		named = what & HOTSPOT_IS_STUB ? hotspot_names_stub(&m.names, 1, key)
 					       : hotspot_names_method(&m.names, 1, key);
+		say(named ? named->name : "?", what & 0xffffffff);
+		return;
 	}
-	say(named ? named->name : "?", what & 0xffffffff);
+	p = hotspot_names_place(&m.names, 1, fusee_mix(key, what));
+	if (!p)
+		say("?", 0);
+	for (uint32_t i = 0; p && i < p->n; i++) {
+		named = hotspot_names_method(&m.names, 1, p->scope[i].method);
+		say(named ? named->name : "?", p->scope[i].bci);
+	}
 }
 
 /* Frames until the caller is no code of the JVM. What the last step returned. */
@@ -405,7 +468,8 @@ static int walk(void)
 	return r;
 }
 
-#define COMPLETE "A.leaf:7 b.C.mid:160 A.main:3 StubRoutines::call_stub:0 "
+#define CALLERS "b.C.inner:2 b.C.mid:5 A.main:3 StubRoutines::call_stub:0 "
+#define COMPLETE "A.leaf:7 " CALLERS
 
 TEST(a_stack)
 {
@@ -420,6 +484,79 @@ TEST(a_stack)
 	CHECK_INT(m.native.u.pc, NATIVE);
 	CHECK_INT(m.native.u.fp, 0x77);
 	CHECK_INT(m.native.u.sp, STACK + 0x100 + 0x170);
+}
+
+/* The JVM has replaced the return address of a frame that it will replace. */
+TEST(a_frame_to_be_deoptimized)
+{
+	uint64_t fp = STACK + 0x100;
+
+	make();
+	CHECK_INT(claim(), 0);
+	put(fp + 8, HANDLER);
+	put(fp + 32 + 8, COMPILED + 0x180 + CALLED);
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, COMPLETE);
+}
+
+/* Scopes that make no sense: only the compiled method is shown. */
+TEST(damaged_scopes)
+{
+	static const unsigned char bad[][3] = {
+		{10, 2, 3}, /* the outermost leads to itself */
+		{30, 2, 3}, /* leads to a later one */
+		{0, 2, 3},  /* ends in another method */
+		{0, 0, 3},  /* has no method */
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		make();
+		CHECK_INT(claim(), 0);
+		memcpy(m.memory + COMPILED + 0x340 + 10, bad[i], 3);
+		CHECK_INT(walk(), FUSEE_NEXT);
+		CHECK_STR(m.stack, "A.leaf:7 b.C.mid:-1 A.main:3 StubRoutines::call_stub:0 ");
+	}
+}
+
+TEST(lines)
+{
+	static const struct {
+		uint32_t bci, line;
+	} cases[] = {{0, 100}, {3, 100}, {4, 103}, {39, 103}, {40, 99}, {1000, 99}};
+	/* the same in the numbers of 21, which have no 0 */
+	static const unsigned char later[] = {0xff, 1, 0xc9, 1, 4 << 3 | 3, 0xff, 73, 8, 0};
+	uint32_t first;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uint32_t bci = cases[i].bci, line = cases[i].line;
+
+		CHECK_INT(hotspot_line(LINES, sizeof(LINES), 0, bci, &first), line);
+		CHECK_INT(first, 99);
+		CHECK_INT(hotspot_line(later, sizeof(later), 1, bci, &first), line);
+		/* without its last entry: what is behind the others is not known */
+		CHECK_INT(hotspot_line(LINES, 5, 0, bci, &first), bci < 4 ? line : 0);
+		for (uint32_t n = 0; n < sizeof(LINES); n++)
+			hotspot_line(LINES, n, i & 1, bci, &first);
+	}
+}
+
+TEST(a_method_has_its_lines)
+{
+	const struct hotspot_named *named;
+	uint64_t key = 0;
+	uint32_t first;
+
+	make();
+	CHECK_INT(claim(), 0);
+	m.native.words = m.jvm.words;
+	m.native.u.words = HOTSPOT_WORDS;
+	CHECK_INT(fusee_step_hotspot(&m.native.u), FUSEE_NEXT);
+	key = m.native.u.pushed[0];
+	named = hotspot_names_method(&m.names, 1, key);
+	CHECK_INT(named ? named->line_bytes : 0, sizeof(LINES));
+	CHECK_INT(named ? hotspot_line(named->lines, named->line_bytes, 0, 7, &first) : 0, 103);
+	CHECK_STR(named ? named->file : "", "A.java");
+	CHECK_STR(named ? named->system : "", "A.leaf()V");
 }
 
 /* ---- where a compiled method begins and ends ---- */
@@ -520,7 +657,7 @@ TEST(an_interpreted_method_begins)
 	u->sp = sp - 24;
 	u->regs[FUSEE_X86_R13] = sp + 32;
 	CHECK_INT(walk(), FUSEE_NEXT);
-	CHECK_STR(m.stack, "Interpreter:0 b.C.mid:160 A.main:3 StubRoutines::call_stub:0 ");
+	CHECK_STR(m.stack, "Interpreter:0 " CALLERS);
 }
 
 /* ---- what is wrong ---- */
@@ -536,7 +673,7 @@ static int is_beginning(void)
  * is emitted with a later sample. */
 TEST(each_read_fails_in_turn)
 {
-	uint32_t n, before, nameless = 0, ended = 0;
+	uint32_t n, before, inspected, nameless = 0, ended = 0;
 
 	make();
 	claim();
@@ -562,15 +699,14 @@ TEST(each_read_fails_in_turn)
 		CHECK(r != FUSEE_NEXT || !strcmp(m.stack, COMPLETE));
 	}
 	CHECK(nameless && ended);
-	/* of the lists and heaps: nothing is claimed, and later it is */
-	for (uint32_t k = 1; k <= before; k++) {
+	/* of the lists and heaps in the process: nothing is claimed, and later it is */
+	make();
+	inspect();
+	inspected = m.reads;
+	for (uint32_t k = inspected + 1; k <= before; k++) {
 		make();
-		m.fails = k;
 		inspect();
-		if (!m.jvm.known) {
-			CHECK(m.reads >= k);
-			continue;
-		}
+		m.fails = k;
 		claim();
 		m.fails = 0;
 		m.jvm.next_ns = 0;
@@ -578,6 +714,16 @@ TEST(each_read_fails_in_turn)
 		CHECK_INT(m.nclaims, 1);
 		CHECK_INT(walk(), FUSEE_NEXT);
 		CHECK_STR(m.stack, COMPLETE);
+	}
+	CHECK(before > inspected);
+	/* of the file: there is no table, or it lacks what may be missing */
+	for (uint32_t k = 1; k <= inspected; k++) {
+		make();
+		m.fails = k;
+		inspect();
+		CHECK(m.reads >= k);
+		claim();
+		walk();
 	}
 }
 
@@ -648,17 +794,20 @@ TEST(damaged_emissions)
 	struct {
 		struct hotspot_method head;
 		char text[16];
-	} method = {{3, 4, 3, 6}, "a/Brun()VA.java"};
+	} method = {{.class_bytes = 3, .name_bytes = 3, .signature_bytes = 3, .file_bytes = 6},
+		    "a/Brun()VA.java"};
 	struct hotspot_scope scopes[HOTSPOT_SCOPES + 1] = {{.method = 1}};
 	const struct hotspot_named *named;
 
 	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, 7), -EBADMSG);
-	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, 8 + 15), -EBADMSG);
-	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, 8 + 17), -EBADMSG);
-	CHECK(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, 8 + 16) > 0);
-	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, 8 + 16), 0);
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, (uint64_t)12 + 14),
+		  -EBADMSG);
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, (uint64_t)12 + 16),
+		  -EBADMSG);
+	CHECK(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, (uint64_t)12 + 15) > 0);
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, (uint64_t)12 + 15), 0);
 	named = hotspot_names_method(&names, 1, 1);
-	CHECK_STR(named ? named->name : "", "a.B.run(");
+	CHECK_STR(named ? named->name : "", "a.B.run");
 	CHECK_INT(hotspot_names_add(&names, 1, 0, 1, &method, 24), -EBADMSG);
 	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_PLACE, 1, scopes, 0), -EBADMSG);
 	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_PLACE, 1, scopes, sizeof(scopes)), -EBADMSG);

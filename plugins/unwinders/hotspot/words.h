@@ -21,8 +21,11 @@ enum hotspot_word {
 	/* addresses of static variables, two words each */
 	HOTSPOT_HEAPS,         /* CodeCache::_heaps */
 	HOTSPOT_CALL_STUB = 2, /* StubRoutines::_call_stub_return_address */
+	HOTSPOT_VERSION = 4,   /* Abstract_VM_Version::_vm_major_version */
+	/* what packed numbers have too much in each byte: 1 from 20 on */
+	HOTSPOT_EXCESS = 6,
 	/* GrowableArray<> of heaps */
-	HOTSPOT_ARRAY_LEN = 4,
+	HOTSPOT_ARRAY_LEN,
 	HOTSPOT_ARRAY_DATA,
 	/* CodeHeap, VirtualSpace, HeapBlock */
 	HOTSPOT_HEAP_MEMORY,
@@ -40,6 +43,16 @@ enum hotspot_word {
 	HOTSPOT_BLOB_FRAME_COMPLETE,
 	HOTSPOT_NMETHOD_METHOD,
 	HOTSPOT_NMETHOD_COMPILE_ID,
+	/* nmethod, PcDesc: 0 in JVMs that describe inlined methods otherwise */
+	HOTSPOT_NMETHOD_SCOPES, /* _scopes_data_begin */
+	HOTSPOT_NMETHOD_PCS,
+	HOTSPOT_NMETHOD_PCS_END,
+	HOTSPOT_NMETHOD_METADATA,
+	HOTSPOT_NMETHOD_ORIG_PC,
+	HOTSPOT_NMETHOD_DEOPT,
+	HOTSPOT_PC_OFFSET,
+	HOTSPOT_PC_SCOPE,
+	HOTSPOT_PC_SIZE, /* sizeof(PcDesc) */
 	/* Method, ConstMethod, ConstantPool, Klass, Symbol */
 	HOTSPOT_METHOD_CONST,
 	HOTSPOT_CONST_POOL,
@@ -47,6 +60,9 @@ enum hotspot_word {
 	HOTSPOT_CONST_SIGNATURE,
 	HOTSPOT_CONST_CODE_SIZE,
 	HOTSPOT_CONST_SIZE, /* sizeof(ConstMethod): the bytecodes begin there */
+	HOTSPOT_CONST_FLAGS,
+	HOTSPOT_CONST_WORDS, /* _constMethod_size */
+	HOTSPOT_HAS_LINES,   /* the flag of methods with a table of lines */
 	HOTSPOT_POOL_HOLDER,
 	HOTSPOT_POOL_FILE, /* _source_file_name_index */
 	HOTSPOT_POOL_SIZE, /* sizeof(ConstantPool): its slots begin there */
@@ -67,10 +83,12 @@ enum hotspot_kind { HOTSPOT_METHOD = 1, HOTSPOT_PLACE, HOTSPOT_STUB };
 #define HOTSPOT_NAME_BYTES 255u
 #define HOTSPOT_SIGNATURE_BYTES 255u
 #define HOTSPOT_FILE_BYTES 127u
+#define HOTSPOT_LINE_BYTES 511u
 
-/* A method; the bytes of its four texts follow, without ends. */
+/* A method; the bytes of its four texts follow, without ends, and its packed table of lines, which
+ * ends with a 0 if it is complete. */
 struct hotspot_method {
-	unsigned short class_bytes, name_bytes, signature_bytes, file_bytes;
+	unsigned short class_bytes, name_bytes, signature_bytes, file_bytes, line_bytes, pad;
 };
 
 /* Of a frame of compiled code: the method that is executed, and where. */
@@ -80,7 +98,7 @@ struct hotspot_scope {
 	unsigned int pad;
 };
 #define HOTSPOT_NO_BCI 0xffffffffu
-#define HOTSPOT_SCOPES 1 /* of one place: a method and those that it was inlined into */
+#define HOTSPOT_SCOPES 32 /* of one place: a method and those that it was inlined into */
 
 /* The second word of a pushed frame: what the first is, and where in it. */
 #define HOTSPOT_IS_PLACE (1ull << 32) /* of a compiled method; the offset of pc in its code */

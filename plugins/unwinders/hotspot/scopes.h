@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Which methods were inlined at a place of a compiled method. It has a description for each place
+ * at which the JVM may stop it, behind each call for example; this leads to the innermost method
+ * there and where in it, and from each to the method that it was inlined into, as packed numbers. A
+ * part of the step: emit.h includes it.
+ */
+#ifndef HOTSPOT_SCOPES_H
+#define HOTSPOT_SCOPES_H
+
+#include "state.h"
+
+#define MOST_HALVES 24 /* of a table of descriptions */
+
+FUSEE_FN int description(struct fusee_unwind *u, __u64 table, __u32 i, __u32 field, __s32 *value)
+{
+	return AT(u, value, table + (__u64)i * word(u, HOTSPOT_PC_SIZE) + word(u, field));
+}
+
+/* Where the description begins of what is executed at this offset of the code: a caller's call is
+ * described exactly, an interrupted instruction by what follows. 0: there is none; -1: it cannot be
+ * read. */
+static int find_scope(struct fusee_unwind *u, __u32 offset)
+{
+	__u32 size = word(u, HOTSPOT_PC_SIZE), lo = 0, hi, from, to;
+	__u64 blob = u->scratch[BLOB];
+	struct near *n = near(u);
+	__s32 at = 0, scope = 0;
+
+	if (!n || !word(u, HOTSPOT_NMETHOD_SCOPES) || !size)
+		return 0;
+	if (AT(u, &from, blob + word(u, HOTSPOT_NMETHOD_PCS)) ||
+	    AT(u, &to, blob + word(u, HOTSPOT_NMETHOD_PCS_END)))
+		return -1;
+	if (from > to)
+		return 0;
+	blob += from;
+	hi = (to - from) / size;
+	to = hi;
+	for (int i = 0; i < MOST_HALVES && lo < hi; i++) {
+		__u32 middle = (lo + hi) / 2;
+
+		if (description(u, blob, middle, HOTSPOT_PC_OFFSET, &at))
+			return -1;
+		if (at < (__s32)offset)
+			lo = middle + 1;
+		else
+			hi = middle;
+		lo = forget(n, 0, lo);
+		hi = forget(n, 1, hi);
+	}
+	if (lo >= to)
+		return 0;
+	if (description(u, blob, lo, HOTSPOT_PC_OFFSET, &at) ||
+	    description(u, blob, lo, HOTSPOT_PC_SCOPE, &scope))
+		return -1;
+	if (!is_exact(u) && at != (__s32)offset)
+		return 0;
+	return scope > 0 ? scope : 0;
+}
+FUSEE_PART(fusee_hotspot_find_scope, find_scope)
+
+/* The next packed number: six bits and more in each byte, the first with the lowest. */
+FUSEE_FN __u32 unpack(struct near *n, __u32 *i, __u32 excess)
+{
+	__u32 sum = 0;
+
+	for (int k = 0; k < 5; k++) {
+		__u32 b = n->packed[*i & 15];
+
+		*i = forget(n, 0, *i + 1);
+		sum += (b - excess) << 6 * k;
+		if (b < 192)
+			break;
+	}
+	return sum;
+}
+
+struct scope {
+	__u32 outer; /* where the description begins of the method that it was inlined into */
+	__u32 bci;
+	__u64 method;
+};
+
+/* Reads the description at this offset. 0; 1: it has no method; -1: it cannot be read. */
+FUSEE_FN int read_scope(struct fusee_unwind *u, struct near *n, __u32 offset, struct scope *s)
+{
+	__u32 i = 0, excess = word(u, HOTSPOT_EXCESS), number, metadata;
+	__u64 blob = u->scratch[BLOB], data;
+
+	if (AT(u, &data, blob + word(u, HOTSPOT_NMETHOD_SCOPES)) ||
+	    AT(u, &metadata, blob + word(u, HOTSPOT_NMETHOD_METADATA)) ||
+	    fusee_read(u, n->packed, sizeof(n->packed), data + offset))
+		return -1;
+	s->outer = unpack(n, &i, excess);
+	number = unpack(n, &i, excess);
+	s->bci = unpack(n, &i, excess) - 1; /* InvocationEntryBci is -1 */
+	if (!number || number >> 24)
+		return 1;
+	return AT(u, &s->method, blob + metadata + 8ull * (number - 1));
+}
+
+#endif
