@@ -511,8 +511,7 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 			return;
 		}
 		if (!m && !p->started && out->n)
-			return; /* still in exec: the registers are the old program's, there is no
-				   user stack */
+			return; /* in exec: registers of the old program, no user stack */
 		if (!m) {
 			out->reason = loss_text(out->n ? LOSS_CALLER_NOT_CODE
 						       : LOSS_CODE_NOT_MAPPED);
