@@ -205,18 +205,28 @@ static int add_plt(const struct dwarf *d, struct table_build *build, uint64_t fi
 	return err;
 }
 
-/* Adds rows for the code that has none, by following its instructions. */
+/* Memory that is kept free meanwhile, in bytes of a row: for the rows with those that are added,
+ * and for the table. */
+#define SPARE_OF_ROW 24u
+#define SPARE (1u << 20)
+
+/* Adds rows for the code that has none, by following its instructions. Those of the unwind
+ * information are not lost for want of memory for these. */
 static int add_code(const struct dwarf *d, struct table_build *build, uint64_t file,
 		    const struct fusee_file_info *info, struct sheet *all)
 {
 	struct rows rows = {0};
-	int err = codefile_add(build, d->self.host->unwinder, file, info->entry, &all->rules,
-			       &rows);
+	void *spare = malloc(SPARE + SPARE_OF_ROW * (all->rules.n + all->saves.n));
+	int err = -ENOMEM;
 
+	if (spare)
+		err = codefile_add(build, d->self.host->unwinder, file, info->entry, &all->rules,
+				   &rows);
+	free(spare);
 	if (!err)
 		return sheet_add_rules(all, &rows);
 	rows_fini(&rows);
-	return err;
+	return err == -ENOMEM && all->rules.n ? 0 : err;
 }
 
 /* 1: a program begins at the entry. Old linkers set the entry of a library to the start of .text.

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "lib/faults.h"
 #include "test.h"
 #include "cfi/x86_64.h"
 
@@ -173,6 +174,36 @@ TEST(no_time_for_a_text)
 	CHECK_INT(rule_at(FAR), DWARF_RULE_NONE);
 	CHECK_INT(unread, len);
 	codefile_cpu_ns = CODEFILE_CPU_NS;
+	memset(sections, 0, sizeof(sections));
+	free(code);
+}
+
+/* A piece that there is no memory for has no rows; those of the other piece stay. */
+TEST(no_memory_for_a_piece)
+{
+	uint64_t len = 6u << 20;
+	uint8_t *code = large_text(len);
+	int kept = 0, none = 0;
+
+	sections[0] = (struct part){".text", code, len, TEXT};
+	for (faults_from(0); faults_next();) {
+		struct table_build build;
+		struct rows rows = {0};
+
+		if (!table_build_init(&build)) {
+			build.text[0].lo = TEXT;
+			build.text[0].hi = TEXT + len;
+			build.n_texts = 1;
+			if (codefile_add(&build, &host, 1, TEXT, &known, &rows))
+				none++;
+			else
+				kept += build.unread && build.unread < len && rows.n;
+			CHECK(!rows.n || ROW_RULE(rows.p[rows.n - 1]) == DWARF_RULE_NONE);
+		}
+		rows_fini(&rows);
+		table_build_fini(&build);
+	}
+	CHECK(kept && none);
 	memset(sections, 0, sizeof(sections));
 	free(code);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codefile.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "code.h"
@@ -215,6 +216,22 @@ static uint64_t piece_end(uint64_t lo, uint64_t hi, const struct code_entries *s
 	return at > lo + MAX_PIECE / 2 ? at : lo + MAX_PIECE;
 }
 
+/* Without memory for a piece it has no rows, as without time. */
+static int try_piece(struct table_build *build, const struct code *code, uint64_t lo, uint64_t len,
+		     const struct code_entries *maybe, struct rows *ret)
+{
+	size_t n = ret->n;
+	int err = -ENOMEM;
+
+	if (table_cpu_ns() - build->began_ns < codefile_cpu_ns)
+		err = read_piece(build, code, lo, len, maybe, ret);
+	if (err != -ENOMEM)
+		return err;
+	ret->n = n;
+	build->unread += len;
+	return 0;
+}
+
 static int read_pieces(struct table_build *build, const struct code *code,
 		       const struct code_entries *stretches, const struct code_entries *maybe,
 		       struct rows *ret)
@@ -226,10 +243,7 @@ static int read_pieces(struct table_build *build, const struct code *code,
 
 		for (; lo < hi && !err; lo = end) {
 			end = piece_end(lo, hi, code->functions);
-			if (table_cpu_ns() - build->began_ns < codefile_cpu_ns)
-				err = read_piece(build, code, lo, end - lo, maybe, ret);
-			else
-				build->unread += end - lo;
+			err = try_piece(build, code, lo, end - lo, maybe, ret);
 		}
 	}
 	return err;
