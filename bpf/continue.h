@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Continuations of a walk that stopped in native code, before it came to code of a language. User
- * space can unwind native code over the stack copy, but not frames of languages. So the stack above
- * is searched for return addresses in claimed code, and a walk is made from each: a continuation.
- * Most of these addresses are of callers of the frame where the walk stopped, others remain of
- * calls that have ended. User space uses the continuation whose begin its own walk comes to.
+ * Continuations of a walk that stopped in native code. User space can unwind that over the stack
+ * copy, but no frames of languages. So what the walk has found is sent, if it came to claimed code.
+ * The stack above is searched for return addresses in claimed code, and a walk is made from each.
+ * Some are of callers of the frame where the walk stopped, others remain of calls that have ended.
+ * User space uses a continuation if its own walk comes to where that begins.
  */
 #ifndef BPF_CONTINUE_H
 #define BPF_CONTINUE_H
@@ -16,25 +16,27 @@
 #include "sample.h"
 
 #define CONTINUE_TRIES 24u    /* walks of a tick, which together have SAMPLER_STEPS */
-#define CONTINUE_SENT 3u      /* of them are sent */
+#define CONTINUE_COMPLETE 3u  /* walks to the outermost frame, after which no more are made */
+#define CONTINUE_PARTS 8u     /* that are sent of a tick */
 #define CONTINUE_WORDS 128u   /* of the stack that are read at once */
 #define CONTINUE_BYTES 61440u /* of the stack that are searched: as far as a stack copy goes */
 #define CONTINUE_LOOKS 160u   /* reads, and words that may be return addresses, of a search */
 
-/* The index of the first word from `from` on that may be a return address in claimed code, or
+/* The index of the first word from search.i on that may be a return address in claimed code, or
  * CONTINUE_WORDS. A global function, as are the next two, so that the verifier checks it once. */
-__attribute__((noinline)) int sampler_claimed_word(__u32 from)
+__attribute__((noinline)) int sampler_claimed_word(__u32 unused)
 {
 	struct scratch *s = scratch();
 	struct map_chunk *head = s ? chunk_at(s->chunk) : 0;
 
-	__asm__ volatile("" : "+r"(from));
+	__asm__ volatile("" : "+r"(unused));
 	if (!s || !head)
 		return CONTINUE_WORDS;
 	for (__u32 i = 0; i < CONTINUE_WORDS; i++) {
 		__u64 at = s->record.stack.words[i] - 1;
 
-		if (i < from)
+		/* read anew, since the verifier would follow each of its values apart */
+		if (i < READ_ONCE(s->search.i))
 			continue;
 		for (__u32 r = 0; r < CLAIMED_RANGES; r++)
 			if (at - head->claimed[r].lo < head->claimed[r].bytes)
@@ -90,97 +92,240 @@ __attribute__((noinline)) int sampler_search(__u32 unused)
 	__asm__ volatile("" : "+r"(unused));
 	if (!s)
 		return 0;
-	i = read_block(s) ? CONTINUE_WORDS : s->search.i;
+	if (read_block(s))
+		s->search.i = CONTINUE_WORDS;
 	for (__u32 look = 0; look < CONTINUE_LOOKS; look++) {
-		if (i >= CONTINUE_WORDS) {
+		if (READ_ONCE(s->search.i) >= CONTINUE_WORDS) {
 			s->search.at += 8 * CONTINUE_WORDS;
 			if (s->search.at - s->regs.rsp >= CONTINUE_BYTES)
 				return 0;
-			i = read_block(s) ? CONTINUE_WORDS : 0;
+			s->search.i = read_block(s) ? CONTINUE_WORDS : 0;
 		}
-		if (i >= CONTINUE_WORDS)
-			continue;
-		i = (__u32)sampler_claimed_word(i);
+		i = (__u32)sampler_claimed_word(0);
+		s->search.i = i + 1;
 		if (i >= CONTINUE_WORDS)
 			continue;
 		s->search.pc = s->record.stack.words[i];
 		s->search.sp = s->search.at + 8 * i + 8;
-		i++;
-		if (sampler_is_return(s->search.pc)) {
-			s->search.i = i;
+		if (sampler_is_return(s->search.pc))
 			return 1;
-		}
 	}
 	return 0;
 }
 
-/* A walk has stopped: may a continuation be useful? */
-FUSEE_FN int may_continue(const struct scratch *s, __u32 result)
+/* Has a walk stopped in native code, so that it may go on in a caller? */
+FUSEE_FN int is_interrupted(const struct scratch *s, __u32 result)
 {
-	if (s->search.met || s->stop.unwinder || s->search.tries >= CONTINUE_TRIES ||
-	    s->search.sent >= CONTINUE_SENT)
+	struct map_chunk *head;
+
+	if (s->stop.unwinder || (result != TICK_UNKNOWN_CODE && result != TICK_STOPPED &&
+				 result != TICK_CHANGED && result != TICK_TABLE_ABSENT))
 		return 0;
-	if (result != TICK_UNKNOWN_CODE && result != TICK_STOPPED && result != TICK_CHANGED &&
-	    result != TICK_TABLE_ABSENT)
+	head = chunk_at(s->chunk);
+	return head && head->claimed[0].bytes && !(s->version & 1) &&
+	       s->version == version_of(s->chunk, s->record.tick.head.process);
+}
+
+/* Is what the walk has found a part of the stack, to be sent? It has come to claimed code, and a
+ * walk that began at a word of the stack has come to a caller. */
+FUSEE_FN int is_part(const struct scratch *s, const struct fusee_unwind *u, __u32 result)
+{
+	__u8 code[8] = {0};
+
+	if (!s->search.met || s->deep.outer.frames || s->search.number >= CONTINUE_PARTS ||
+	    s->search.before <= s->record.stack.nkernel || !is_interrupted(s, result))
 		return 0;
-	return !(s->version & 1) && s->version == version_of(s->chunk, s->record.tick.head.process);
+	return !s->search.active ||
+	       (!fusee_bpf_probe_read_user(code, 7, (const void *)(u->pc - 7)) &&
+		is_behind_any_call(code));
+}
+
+/* The search begins anew where the walk has stopped, and further walks with what the languages'
+ * steps know there. If the walk began at a word of the stack, the words above that are searched
+ * later, too: it may remain of a call that has ended. */
+FUSEE_FN void search_from(struct scratch *s, const struct fusee_unwind *u, struct kept *k)
+{
+	if (s->search.active && !k->others) {
+		k->other = k->now;
+		k->other.at = s->search.at;
+		k->other.i = s->search.i;
+		k->others = 1;
+	}
+	s->search.at = u->sp & ~(8ull * CONTINUE_WORDS - 1);
+	s->search.i = u->sp / 8 % CONTINUE_WORDS;
+	s->search.complete = 0;
+	k->now.after = s->search.number;
+	k->now.slot = s->slot;
+	k->now.begun = s->begun;
+	for (__u32 i = 0; i < 8; i++)
+		k->now.words[i] = u->scratch[i];
+}
+
+/* A walk from the thread's registers has stopped. */
+FUSEE_FN void begin_search(struct scratch *s, const struct fusee_unwind *u, struct kept *k,
+			   __u32 result)
+{
+	s->search.pc = s->regs.rip;
+	s->search.sp = s->regs.rsp;
+	s->search.number = s->search.rounds = 0;
+	s->search.result = result;
+	k->others = 0;
+	k->flags = s->record.tick.head.flags;
+	k->period = s->record.tick.period;
+	s->search.began = bpf_ktime_get_ns();
+	search_from(s, u, k);
 }
 
 /* The walk goes on in the caller that the search has found. */
-FUSEE_FN void continue_walk(struct fusee_unwind *u, struct scratch *s)
+FUSEE_FN void continue_walk(struct fusee_unwind *u, struct scratch *s, const struct kept *k)
 {
+	struct emissions *e = emissions();
+
 	u->flags = FUSEE_FP_LOST | (u->flags & FUSEE_FOLLOW);
 	u->pc = s->search.pc;
 	u->sp = s->search.sp;
 	u->fp = u->valid_regs = 0;
-	u->error = 0;
+	u->error = u->npushed = 0;
 	u->absent = 0;
-	language_begin(u, s);
+	if (e)
+		e->n = e->at = 0;
+	s->begun = k->now.begun;
+	for (__u32 i = 0; i < 8; i++)
+		u->scratch[i] = k->now.words[i];
 	s->record.stack.nkernel = 0;
 	s->at = 0;
 	s->next.guessed = s->claimed.pushed = s->idle = s->has_cfa = 0;
 	s->claimed.machine = 0;
 	s->replaced.next = 0;
 	s->deep.outer.frames = s->deep.outer.words = s->deep.rounds = 0;
+	s->search.met = 0;
+	s->search.active = 1;
+}
+
+/* Finds the next caller in claimed code. 0; -1: there is none. */
+FUSEE_FN int search_on(struct scratch *s, const struct kept *k, __u32 tries)
+{
+	if (s->search.tries >= tries || s->search.complete >= CONTINUE_COMPLETE ||
+	    s->search.number >= CONTINUE_PARTS || s->slot != k->now.slot)
+		return -1;
+	s->search.tries++;
+	return sampler_search(0) ? 0 : -1;
 }
 
 /* Finds the next caller in claimed code, and prepares the walk from there. 0; -1: there is none. */
-FUSEE_FN int begin_continuation(struct scratch *s, __u32 result)
+FUSEE_FN int next_continuation(struct scratch *s, struct fusee_unwind *u, struct kept *k)
 {
-	struct fusee_unwind *u = fusee_current();
-
-	if (!u)
-		return -1;
-	if (!s->search.tries) {
-		s->search.at = u->sp & ~(8ull * CONTINUE_WORDS - 1);
-		s->search.i = u->sp / 8 % CONTINUE_WORDS;
-		s->search.rounds = 0;
-		s->search.result = result;
-		s->search.flags = s->record.tick.head.flags;
-		s->search.began = bpf_ktime_get_ns();
+	if (search_on(s, k, k->others ? CONTINUE_TRIES / 2 : CONTINUE_TRIES)) {
+		if (!k->others)
+			return -1;
+		k->others = 0;
+		k->now = k->other;
+		s->search.at = k->now.at;
+		s->search.i = k->now.i;
+		s->search.complete = 0;
+		if (search_on(s, k, CONTINUE_TRIES))
+			return -1;
 	}
-	s->search.tries++;
-	if (!sampler_search(0))
-		return -1;
-	continue_walk(u, s);
-	s->search.active = 1;
+	continue_walk(u, s, k);
 	return 0;
 }
 
-/* Sends the continuation, which is complete. */
-FUSEE_FN void send_continuation(struct sampler_context *c, struct scratch *s)
-{
-	struct record_stack *r = &s->record.stack;
-	__u32 size;
+/* What becomes of a walk that has ended. */
+enum continued {
+	CONTINUED_NOT,      /* it is no continuation, and none is to be made */
+	CONTINUED_DROPPED,  /* it is not sent */
+	CONTINUED_PART,     /* it is sent, and the search goes on where it has stopped */
+	CONTINUED_COMPLETE, /* it is sent, and the search goes on */
+};
 
-	outer_end(s);
-	size = RECORD_STACK_HEAD + 8 * s->at;
+/* Judges a walk by its enum tick_result. Global functions, as are the next. */
+__attribute__((noinline)) int sampler_judge(__u32 result)
+{
+	struct fusee_unwind *u = fusee_current();
+	struct scratch *s = scratch();
+	struct kept *k = kept();
+
+	__asm__ volatile("" : "+r"(result));
+	if (!u || !s || !k)
+		return CONTINUED_NOT;
+	if (!s->search.active) {
+		if (!is_interrupted(s, result))
+			return CONTINUED_NOT;
+		begin_search(s, u, k, result);
+	}
+	if (result == TICK_UNWOUND) /* its stack must be complete */
+		return s->record.tick.head.flags == k->flags ? CONTINUED_COMPLETE
+							     : CONTINUED_DROPPED;
+	return is_part(s, u, result) ? CONTINUED_PART : CONTINUED_DROPPED;
+}
+
+/* Prepares the record of a walk that is sent. Returns its size; 0: it is too large. */
+__attribute__((noinline)) int sampler_continuation(__u32 how)
+{
+	struct fusee_unwind *u = fusee_current();
+	struct scratch *s = scratch();
+	struct kept *k = kept();
+	struct record_stack *r;
+	__u32 at;
+
+	__asm__ volatile("" : "+r"(how));
+	if (!u || !s || !k)
+		return 0;
+	r = &s->record.stack;
+	if (how == CONTINUED_PART) {
+		at = s->search.before < s->at ? s->search.before : s->at;
+		__asm__ volatile("" : "+r"(at));
+		if (at > RECORD_INNER_WORDS)
+			return 0;
+		r->words[at] = u->pc;
+		r->words[at + 1] = u->sp;
+		s->at = at + 2;
+		r->tick.head.flags |= RECORD_PART;
+	} else {
+		outer_end(s);
+	}
+	r->version = s->version;
 	r->begin.pc = s->search.pc;
 	r->begin.sp = s->search.sp;
-	if (size > sizeof(*r) || output(c, s, RECORD_CONTINUATION, size))
-		return;
+	r->tick.part.number = s->search.number + 1;
+	r->tick.part.after = k->now.after;
+	return RECORD_STACK_HEAD + 8 * s->at;
+}
+
+/* Goes on after a walk of which this has become. 0: the next is to be made; -1: there is none. */
+__attribute__((noinline)) int sampler_go_on(__u32 how)
+{
+	struct fusee_unwind *u = fusee_current();
+	struct scratch *s = scratch();
+	struct kept *k = kept();
+
+	__asm__ volatile("" : "+r"(how));
+	if (!u || !s || !k)
+		return -1;
+	if (how == CONTINUED_NOT && !s->search.active)
+		return -1;
+	if (how == CONTINUED_COMPLETE)
+		s->search.complete++;
+	if (how == CONTINUED_PART)
+		search_from(s, u, k);
+	s->search.active = 0;
+	s->stop.unwinder = s->stop.reason = 0;
+	s->record.tick.head.flags = k->flags;
+	s->record.tick.period = k->period;
+	return how == CONTINUED_NOT ? -1 : next_continuation(s, u, k);
+}
+
+/* Sends the continuation. 0 or -1. */
+FUSEE_FN int send_continuation(struct sampler_context *c, struct scratch *s, enum continued how)
+{
+	__u32 size = (__u32)sampler_continuation(how);
+
+	__asm__ volatile("" : "+r"(size));
+	if (!size || size > sizeof(s->record.stack) || output(c, s, RECORD_CONTINUATION, size))
+		return -1;
 	s->copies.bytes += size;
-	s->search.sent++;
+	s->search.number++;
 	count(TICK_CONTINUED);
+	return 0;
 }
 #endif

@@ -105,7 +105,7 @@ FUSEE_FN int send_copy(struct sampler_context *ctx, struct scratch *s, __u32 lim
 	if (!(cs & 3))
 		bytes = bpf_get_stack((void *)ctx, c->record.kernel, sizeof(c->record.kernel), 0);
 	c->record.nkernel = bytes > 0 ? (__u32)bytes / 8 : 0;
-	c->record.continued = s->search.sent ? s->search.began : 0;
+	c->record.continued = s->search.number ? s->search.began : 0;
 	copy_stack(c, limit);
 	size = (RECORD_COPY_HEAD + c->record.bytes + 7) & ~7u;
 	if (size > sizeof(c->record))

@@ -208,9 +208,26 @@ __attribute__((noinline)) int fusee_core_emit(__u32 kind, __u64 key, __u32 len)
 
 /* ---- steps ---- */
 
+/* A place of the stack from which continue.h searches, and what the languages' steps know there. */
+struct search_place {
+	__u64 at;
+	__u32 i, after;    /* of struct search, as is `at` */
+	__u32 slot, begun; /* of struct scratch */
+	__u64 words[8];    /* u->scratch */
+};
+
+/* What is as it was before a continuation. */
+struct kept {
+	__u64 period; /* of the tick, as is the next */
+	__u32 flags;  /* enum record_flags */
+	__u32 others; /* 1: the search goes on from `other` when it ends */
+	struct search_place now, other;
+};
+
 /* What each language's step keeps in u->scratch. */
 struct language_scratch {
 	__u64 words[SAMPLER_LANGUAGES][8];
+	struct kept kept;
 };
 
 struct {
@@ -219,6 +236,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct language_scratch);
 } sampler_language_scratch SEC(".maps");
+
+FUSEE_FN struct kept *kept(void)
+{
+	__u32 zero = 0;
+	struct language_scratch *l = fusee_bpf_map_lookup_elem(&sampler_language_scratch, &zero);
+
+	return l ? &l->kept : 0;
+}
 
 /* From now on the walk calls the step of this language, with what that has kept. */
 FUSEE_FN int language_switch(struct fusee_unwind *u, struct scratch *s, __u32 to)

@@ -38,6 +38,9 @@ enum record_flags {
 	RECORD_RETURNS_TO_0 = 4,
 	RECORD_NO_LANGUAGE = 8, /* a language's frames are missing: its unwinder has no program */
 	RECORD_OUTER = 16,      /* the record has outer frames */
+	/* the last two words of a continuation are the pc and sp of the caller to which it leads,
+	 * which is not in it; without it it leads to the outermost frame */
+	RECORD_PART = 32,
 };
 
 struct record_head {
@@ -52,7 +55,15 @@ struct record_head {
 /* What all records of a tick begin with. */
 struct record_tick {
 	struct record_head head;
-	__u64 period;  /* ns of CPU time that the tick represents */
+	union {
+		__u64 period; /* ns of CPU time that the tick represents */
+		/* Of a RECORD_CONTINUATION: its number among those of its tick, from 1 on; and the
+		 * number of that behind whose end its begin was found, 0: none. It is of use if
+		 * that is. */
+		struct {
+			__u32 number, after;
+		} part;
+	};
 	__u64 runtime; /* ns of CPU time that the scheduler counted for the thread; may be ms old */
 };
 

@@ -337,7 +337,7 @@ FUSEE_FN int tick(struct sampler_context *c, struct scratch *s, struct sampler_s
 	entry = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
 	program = entry ? program_of(entry) : 0;
 	s->resumed = 0;
-	s->search.tries = s->search.active = s->search.sent = s->search.met = 0;
+	s->search.tries = s->search.active = s->search.number = s->search.met = 0;
 	if (program) /* if the call fails, the walk ends where the claim begins */
 		bpf_tail_call(c, &sampler_programs, program - 1);
 	describe(&s->record.tick, ids);
@@ -362,23 +362,23 @@ int sampler_tick(struct sampler_context *c)
 	return answer;
 }
 
-/* Goes on after a walk that has failed, or a continuation, with the next continuation. Does not
- * return if there is one, else it sends the copy. */
+/* Goes on after a walk that did not begin at the thread's registers, or that has stopped, with the
+ * next continuation. Does not return if there is one, else it sends the copy. */
 FUSEE_FN int continue_tick(struct sampler_context *c, struct scratch *s, __u32 result)
 {
 	struct sampler_settings *o = settings();
+	int how = CONTINUED_NOT;
 
-	if (s->search.active) {
-		/* the stack must reach its outermost frame */
-		if (result == TICK_UNWOUND && s->record.tick.head.flags == s->search.flags)
-			send_continuation(c, s);
-		s->search.active = s->search.met = 0;
-		s->stop.unwinder = s->stop.reason = 0;
-		s->record.tick.head.flags = s->search.flags;
+	if (o && o->copy_bytes && may_copy(s, o))
+		how = sampler_judge(result);
+	if (how >= CONTINUED_PART &&
+	    (send_emissions(c, &s->record.tick.head) || send_continuation(c, s, how)))
+		how = CONTINUED_DROPPED;
+	if (how <= CONTINUED_DROPPED)
+		sampler_unsent(0);
+	if (s->search.active)
 		result = s->search.result;
-	}
-	if (may_continue(s, result) && o && o->copy_bytes && may_copy(s, o) &&
-	    !begin_continuation(s, result)) {
+	if (!sampler_go_on(how)) {
 		s->resumed = 1;
 		bpf_tail_call(c, &sampler_programs, s->slot);
 		s->resumed = s->search.active = 0;
@@ -404,13 +404,13 @@ FUSEE_FN int language_tick(struct sampler_context *c, struct scratch *s)
 		s->slot = entry ? program_of(entry) - 1 : 0;
 		result = walk_tick(c, s, entry, 1);
 	}
-	if (result == TICK_UNWOUND && send_emissions(c, &s->record.tick.head))
-		result = TICK_STOPPED; /* the ring may have room for what follows */
-	if (result != TICK_UNWOUND)
+	if (result != TICK_UNWOUND || s->search.active)
+		return continue_tick(c, s, result);
+	if (send_emissions(c, &s->record.tick.head)) { /* the ring may have room for what follows */
 		sampler_unsent(0);
-	else if (!s->search.active)
-		return send_stack(c, s);
-	return continue_tick(c, s, result);
+		return send_not_unwound(c, s, TICK_STOPPED);
+	}
+	return send_stack(c, s);
 }
 
 SEC("perf_event")

@@ -122,6 +122,7 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 	__asm__ volatile("" : "+r"(unused));
 	if (!u || !s)
 		return STEP_STOPPED;
+	s->search.before = s->at;
 	s->next.exact = u->flags & FUSEE_PC_EXACT;
 	at = s->next.exact ? u->pc : u->pc - 1;
 	m = locate(u, s, at);

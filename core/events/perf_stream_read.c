@@ -134,7 +134,10 @@ static bool dispatch_continuation(const struct sent *at, const struct perf_strea
 {
 	const struct record_stack *r = &at->r->stack;
 
-	if (r->nkernel || !record_words(r))
+	const uint32_t end = r->tick.head.flags & RECORD_PART ? 2 : 0;
+
+	if (r->nkernel > RECORD_MAX_KERNEL || record_words(r) <= r->nkernel + end ||
+	    (end && r->tick.head.flags & RECORD_OUTER))
 		return false;
 	on->continuation(on->arg, at->time, r);
 	return true;

@@ -11,19 +11,24 @@ static void drop(struct preceding_continuation *c)
 }
 
 void preceding_add(struct preceding *p, pid_t tid, uint64_t time, uint64_t process,
-		   const struct sample_continuation *begin, const struct walk *w)
+		   const struct sample_continuation *about, const struct walk *w)
 {
 	struct preceding_continuation *c = &p->continuations[p->next];
-	struct walk_frame *frames = w->n ? malloc(w->n * sizeof(*frames)) : NULL;
+	struct walk_frame *frames;
+	uint32_t kernel = 0, n;
 
+	while (kernel < w->n && w->frames[kernel].kind == FRAME_KERNEL)
+		kernel++;
+	n = w->n - kernel;
+	frames = n ? malloc(n * sizeof(*frames)) : NULL;
 	if (!frames)
 		return;
 	p->next = (p->next + 1) % PRECEDING_MOST;
 	drop(c);
-	memcpy(frames, w->frames, w->n * sizeof(*frames));
-	*c = (struct preceding_continuation){*begin, time, process, tid};
+	memcpy(frames, w->frames + kernel, n * sizeof(*frames));
+	*c = (struct preceding_continuation){*about, time, process, tid};
 	c->is.frames = frames;
-	c->is.n = w->n;
+	c->is.n = n;
 }
 
 void preceding_take(struct preceding *p, const struct sample *s, uint64_t process,

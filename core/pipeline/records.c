@@ -241,11 +241,12 @@ static bool read_outer(const struct record_stack *r, struct record_outer *o)
 static bool read_frames(struct pipeline *p, struct reading *r)
 {
 	bool deep = r->record->tick.head.flags & RECORD_OUTER;
+	uint32_t end = r->record->tick.head.flags & RECORD_PART ? 2 : 0;
 	struct record_outer o;
 
 	if (deep && !read_outer(r->record, &o))
 		return false;
-	r->inner = (struct words){r->record->words, deep ? o.inner : record_words(r->record)};
+	r->inner = (struct words){r->record->words, deep ? o.inner : record_words(r->record) - end};
 	if (r->record->nkernel > r->inner.n)
 		return false;
 	read_kernel_frames(r->record, &p->walk);
@@ -301,22 +302,36 @@ static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record
 	add(p, proc, &s, &route, r->comm, unwound_over(p, proc, over));
 }
 
+static struct sample_continuation continuation_of(const struct record_stack *r)
+{
+	const __u64 *end = &r->words[record_words(r) - 2];
+	bool part = r->tick.head.flags & RECORD_PART;
+
+	return (struct sample_continuation){.pc = r->begin.pc,
+					    .sp = r->begin.sp,
+					    .end_pc = part ? end[0] : 0,
+					    .end_sp = part ? end[1] : 0,
+					    .number = r->tick.part.number,
+					    .after = r->tick.part.after};
+}
+
 /* The copy whose continuation it is follows. What is not right is not kept: then the sample has the
  * reason that it has without. */
 static void on_continuation(void *arg, uint64_t time, const struct record_stack *r)
 {
-	const struct sample_continuation begin = {.pc = r->begin.pc, .sp = r->begin.sp};
+	const struct sample_continuation about = continuation_of(r);
 	struct pipeline *p = arg;
 	uint64_t over = r->tick.head.process;
 	pid_t tid = (pid_t)r->tick.head.tid;
 	struct process *proc = process_find(p->processes, (pid_t)r->tick.head.pid);
 
-	if (!proc || proc->id != over || p->preceding.unrecorded == tid)
+	if (!proc || proc->id != over || p->preceding.unrecorded == tid || !about.number ||
+	    about.after >= about.number || (r->tick.head.flags & RECORD_PART && !about.end_sp))
 		return;
 	pipeline_clear_walk(p, LOSS_NONE);
 	read_stack(p, proc, time, r);
 	if (!p->walk.reason && !kernel_view_is_outdated(proc, time, over, r->version, &p->walk))
-		preceding_add(&p->preceding, tid, time, over, &begin, &p->walk);
+		preceding_add(&p->preceding, tid, time, over, &about, &p->walk);
 }
 
 static void on_missed(void *arg, uint64_t time, uint32_t cpu, const struct record_missed *r)

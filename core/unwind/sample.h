@@ -27,14 +27,17 @@ struct sample_returns {
 
 struct walk_frame; /* unwind/internal/walk_frames.h */
 
-/* What the kernel has unwound of a stack from one of its callers on, to the outermost frame. */
+/* What the kernel has unwound of a stack: from one of its frames to the outermost frame, or to a
+ * caller, from which user space goes on. */
 struct sample_continuation {
-	uint64_t pc, sp; /* where it begins */
+	uint64_t pc, sp;         /* where it begins */
+	uint64_t end_pc, end_sp; /* where it ends, that frame excluded; 0: it is complete */
+	uint32_t number, after;  /* of use only behind the end of number `after`; 0: behind none */
 	const struct walk_frame *frames;
 	uint32_t n;
 };
 
-#define SAMPLE_CONTINUATIONS 4u
+#define SAMPLE_CONTINUATIONS 8u
 
 struct sample_continuations {
 	uint64_t since; /* they were sent after that time, CLOCK_MONOTONIC ns; 0: none were sent */

@@ -349,24 +349,16 @@ static bool worker_steps_first(const struct walker *w, const struct process_mapp
 
 /* ---- steps ---- */
 
-/* Its table of this code; NULL: none. *id: of memory without a file, the table's number. */
-static const struct inspection_slab *table_of(const struct walker *w, const struct process *p,
-					      uint32_t i, const struct fusee_unwinder_ops *ops,
-					      const struct process_mapping *m, uint64_t *id)
-{
-	if (!m->file && ops->flags & FUSEE_UNWINDER_NATIVE)
-		return made_code_table(w->made, p->id, m, i, id);
-	return unwinder_table(p, i, ops, m);
-}
-
 /* One step by this unwinder. enum fusee_next; FUSEE_PASS: the pc is not its own; STEP_WAITS. */
 static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct process_mapping *m,
 		   const char **reason)
 {
 	const struct fusee_unwinder_ops *ops = w->unwinders->instances[i]->descriptor->ops;
-	uint64_t made = 0;
-	const struct inspection_slab *slab = table_of(w, ((struct walk_context *)n->arg)->process,
-						      i, ops, m, &made);
+	const struct process *p = ((struct walk_context *)n->arg)->process;
+	uint64_t made = 0; /* of memory without a file: the table's number */
+	const struct inspection_slab *slab = !m->file && ops->flags & FUSEE_UNWINDER_NATIVE
+						     ? made_code_table(w->made, p->id, m, i, &made)
+						     : unwinder_table(p, i, ops, m);
 	struct fusee_unwind *u = &n->u;
 	int r, helped;
 
@@ -522,6 +514,7 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 			return;
 		p->started = true;
 		r = pass_frame(w, p, n, m, guessed, out);
+		walk_skip(n, r == FUSEE_STOP, out);
 		if (r == STEP_WAITS)
 			out->waiting = m->file;
 		if (r != FUSEE_NEXT)

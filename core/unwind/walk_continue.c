@@ -20,16 +20,57 @@ static void append(const struct sample_continuation *c, bool guessed, struct wal
 	out->continued = true;
 }
 
+/* Does it begin at this frame? That of a part may be the interrupted frame. */
+static bool begins_at(const struct sample_continuation *c, const struct fusee_unwind *u,
+		      const struct walk_context *walk)
+{
+	return c->pc == u->pc && c->sp == u->sp && c->after == walk->joined &&
+	       (!(u->flags & FUSEE_PC_EXACT) || (!walk->stepped && c->end_sp));
+}
+
+/* A part is passed frame by frame, because registers are restored in each: these frames are removed
+ * again, which is not possible among the outer frames of a deep stack. */
+static bool has_room(const struct sample_continuation *c, const struct walk *out)
+{
+	return !c->end_sp || out->n + c->n < WALK_INNER_FRAMES;
+}
+
+/* The continuation that begins at this frame. NULL: none. */
+static const struct sample_continuation *
+find(const struct fusee_unwind *u, const struct walk_context *walk, const struct walk *out)
+{
+	const struct sample_continuations *all = walk->continuations;
+
+	for (uint32_t i = 0; i < all->n && !out->passed; i++)
+		if (begins_at(&all->at[i], u, walk) && has_room(&all->at[i], out))
+			return &all->at[i];
+	return NULL;
+}
+
 bool walk_continue(const struct fusee_native *n, bool guessed, struct walk *out)
 {
-	const struct sample_continuations *all = ((struct walk_context *)n->arg)->continuations;
+	struct walk_context *walk = n->arg;
+	const struct sample_continuation *c = walk->inside;
 
-	if (out->passed || n->u.flags & FUSEE_PC_EXACT)
-		return false;
-	for (uint32_t i = 0; i < all->n; i++)
-		if (all->at[i].pc == n->u.pc && all->at[i].sp == n->u.sp) {
-			append(&all->at[i], guessed, out);
-			return true;
-		}
-	return false;
+	if (!c || (c->end_pc == n->u.pc && c->end_sp == n->u.sp)) {
+		walk->joined = c ? c->number : walk->joined;
+		c = find(&n->u, walk, out);
+		walk->inside = c && c->end_sp ? c : NULL;
+		if (c)
+			append(c, guessed, out);
+	}
+	walk->before.n = out->n;
+	walk->before.guessed = out->guessed;
+	return c && !c->end_sp;
+}
+
+void walk_skip(const struct fusee_native *n, bool over, struct walk *out)
+{
+	const struct walk_context *walk = n->arg;
+
+	if (!walk->inside)
+		return;
+	out->n = walk->before.n;
+	out->guessed = walk->before.guessed;
+	out->passed = over; /* what follows its end is missing */
 }

@@ -34,6 +34,11 @@ struct walk_context {
 	struct walk_languages *languages;   /* NULL: none are walked */
 	struct sample_returns returns;
 	const struct sample_continuations *continuations;
+	const struct sample_continuation *inside; /* the walk has passed its begin; NULL: none */
+	uint32_t joined; /* number of the last whose end it has come to; 0: none */
+	struct {
+		uint32_t n, guessed;
+	} before;             /* of the walk, before the frame at hand */
 	uint32_t next_return; /* index of that which is looked at next */
 	bool beyond;          /* the last step read above the stack copy */
 	uint32_t stepped;     /* frames so far */

@@ -296,8 +296,8 @@ static void dispatch(struct pipeline *p, uint64_t time, const uint8_t *bytes, ui
 	    r.stack.nkernel <= record_words(&r.stack)) {
 		p->handlers.stack(p, time, 0, &r.stack);
 		symbolize(p);
-	} else if (r.head.kind == RECORD_CONTINUATION && !r.stack.nkernel &&
-		   record_words(&r.stack)) {
+	} else if (r.head.kind == RECORD_CONTINUATION && r.stack.nkernel <= RECORD_MAX_KERNEL &&
+		   record_words(&r.stack) > r.stack.nkernel + 2) {
 		p->handlers.continuation(p, time, &r.stack);
 	} else if (r.head.kind == RECORD_COPY) {
 		take_continuations(p, time, &r.copy);

@@ -93,7 +93,7 @@ static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record
 
 static void on_continuation(void *arg, uint64_t time, const struct record_stack *r)
 {
-	if (r->nkernel || !record_words(r))
+	if (record_words(r) <= r->nkernel + (r->tick.head.flags & RECORD_PART ? 2 : 0))
 		abort();
 	on_stack(arg, time, 0, r);
 }

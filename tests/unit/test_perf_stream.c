@@ -468,7 +468,7 @@ TEST(a_deferred_tick_has_the_weight_of_its_moment)
 	hashmap_fini(&s.group_by_event);
 }
 
-/* A continuation has frames, and none of the kernel's; the copy says that there are some. */
+/* A continuation has frames of user code; the copy says that there are some. */
 TEST(continuations_are_checked)
 {
 	static struct perf_event_mmap_page page;
@@ -500,11 +500,14 @@ TEST(continuations_are_checked)
 	r.nkernel = 1;
 	add_sample(&c.ring, sent, 4, &r);
 	r.nkernel = 0;
+	r.tick.head.flags = RECORD_PART; /* without its end */
+	add_sample(&c.ring, sent, 4, &r);
+	r.tick.head.flags = 0;
 	r.tick.head.size = RECORD_STACK_HEAD;
 	add_sample(&c.ring, sent, 4, &r);
 	perf_stream_drain(&s, &on, true);
 	CHECK_INT(n.continuations, 1);
-	CHECK_INT(s.account.records.invalid, 2);
+	CHECK_INT(s.account.records.invalid, 3);
 	missed_ticks_fini(&s.account.missed);
 }
 

@@ -17,8 +17,8 @@ static const struct walk_frame frames[] = {
 };
 
 static const struct sample_continuation two[] = {
-	{.pc = 100, .sp = 1000, .frames = frames, .n = 3},
-	{.pc = 200, .sp = 2000, .frames = frames + 1, .n = 2},
+	{.pc = 100, .sp = 1000, .number = 1, .frames = frames, .n = 3},
+	{.pc = 200, .sp = 2000, .number = 2, .frames = frames + 1, .n = 2},
 };
 
 static const struct sample_continuations both = {.since = 1, .at = two, .n = 2};
@@ -82,15 +82,100 @@ TEST(frames_beyond_the_most_are_a_reason)
 	CHECK(!w.continued);
 }
 
+/* ---- parts ---- */
+
+/* What the kernel has sent of a stack whose walk stopped twice: from the interrupted frame on, from
+ * a caller on, and from another; and one from what remains on the stack. */
+static const struct sample_continuation parts[] = {
+	{1, 10, 300, 3000, 1, 0, frames, 1},
+	{310, 3100, 0, 0, 2, 1, frames + 2, 1},
+	{320, 3200, 500, 5000, 3, 1, frames + 1, 1},
+	{600, 6000, 0, 0, 4, 3, frames, 3},
+};
+static const struct sample_continuations all_parts = {.since = 1, .at = parts, .n = 4};
+static struct walk_context part_context;
+
+/* The walk comes to a frame, which is in claimed code. Is it over? */
+static bool passes(uint64_t pc, uint64_t sp, bool claimed)
+{
+	const struct fusee_native n = {
+		.arg = &part_context,
+		.u = {.pc = pc, .sp = sp, .flags = part_context.stepped ? 0 : FUSEE_PC_EXACT}};
+
+	if (walk_continue(&n, false, &w))
+		return true;
+	walk_put(&w, &(struct walk_frame){.kind = FRAME_FILE, .file = 8, .addr = pc});
+	w.passed |= claimed;
+	walk_skip(&n, false, &w);
+	part_context.stepped++;
+	return false;
+}
+
+static void begin_parts(void)
+{
+	part_context = (struct walk_context){.continuations = &all_parts};
+	walk_clear(&w, WALK_COPY_FRAMES);
+}
+
+TEST(parts_take_the_place_of_the_frames_between_their_ends)
+{
+	begin_parts();
+	CHECK(!passes(1, 10, false));
+	CHECK(!passes(2, 20, true));
+	CHECK(!passes(300, 3000, false));
+	CHECK(!passes(301, 3001, false));
+	CHECK(!passes(320, 3200, true));
+	CHECK(!passes(330, 3300, true));
+	CHECK(!passes(500, 5000, false));
+	CHECK(passes(600, 6000, true));
+	CHECK(!w.passed && !w.reason);
+	CHECK_INT(w.n, 1 + 2 + 1 + 1 + 3);
+	CHECK_INT(w.guessed, 2);
+	CHECK(w.frames[0].kind == FRAME_PUSHED && w.frames[1].addr == 300 &&
+	      w.frames[2].addr == 301 && w.frames[3].addr == 4 && w.frames[4].addr == 500);
+}
+
+/* What a language's step knew in a part that is not used is wrong behind it. */
+TEST(a_part_is_used_behind_its_own_only)
+{
+	begin_parts();
+	CHECK(!passes(1, 11, false)); /* the first does not begin there */
+	CHECK(!passes(310, 3100, true));
+	CHECK(w.passed);
+	begin_parts();
+	CHECK(!passes(1, 10, false));
+	CHECK(!passes(300, 3000, false));
+	CHECK(!passes(600, 6000, true)); /* number 3 was not passed */
+	CHECK(w.passed);
+	begin_parts();
+	CHECK(!passes(1, 10, false));
+	CHECK(!passes(300, 3000, true)); /* claimed code at its end is in no part */
+	CHECK(w.passed);
+}
+
+/* A walk that ends before the end of a part is not complete. */
+TEST(a_part_without_its_end_is_a_loss)
+{
+	const struct fusee_native n = {.arg = &part_context, .u = {.pc = 2, .sp = 20}};
+
+	begin_parts();
+	CHECK(!passes(1, 10, false));
+	CHECK(!walk_continue(&n, false, &w));
+	walk_skip(&n, true, &w);
+	CHECK(w.passed);
+	CHECK_INT(w.n, 1);
+}
+
 /* ---- from the record to the walk ---- */
 
 static struct preceding p;
 
 static void add(pid_t tid, uint64_t time, uint64_t process, uint64_t pc)
 {
-	const struct sample_continuation begin = {.pc = pc, .sp = 1};
+	const struct sample_continuation begin = {.pc = pc, .sp = 1, .number = 1};
 
 	walk_clear(&w, WALK_COPY_FRAMES);
+	walk_put(&w, &(struct walk_frame){.kind = FRAME_KERNEL, .addr = 1}); /* not kept */
 	walk_put(&w, &frames[0]);
 	preceding_add(&p, tid, time, process, &begin, &w);
 }

@@ -24,9 +24,10 @@ struct preceding {
 	struct preceding_continuation continuations[PRECEDING_MOST];
 };
 
-/* Keeps the walk as a continuation of the sample that follows; without memory nothing. */
+/* Keeps the walk, without its kernel frames, as a continuation of the sample that follows; without
+ * memory nothing. */
 void preceding_add(struct preceding *, pid_t tid, uint64_t time, uint64_t process,
-		   const struct sample_continuation *begin, const struct walk *);
+		   const struct sample_continuation *about, const struct walk *);
 /* Moves those of a sample of this process to `to`, in order of time, and frees all others of its
  * thread. */
 void preceding_take(struct preceding *, const struct sample *, uint64_t process,

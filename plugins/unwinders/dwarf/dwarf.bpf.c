@@ -316,7 +316,7 @@ FUSEE_FN int read_saved(struct fusee_unwind *u, __u32 k, int by_fp, __u64 *value
 }
 
 /* Restores the caller's callee-saved registers; u->cfa is set, all else still this frame's. 1: only
- * the CFA is required. */
+ * the CFA is required, or a page of the table is not loaded. */
 FUSEE_FN int restore(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 pattern;
@@ -326,6 +326,8 @@ FUSEE_FN int restore(struct fusee_unwind *u, __u32 unused)
 		return 1;
 	u->valid_regs &= FUSEE_CALLEE_SAVED;
 	pattern = load_pattern(u);
+	if (u->absent) /* the frame stays as it is: a walk may go on from here later */
+		return 1;
 	for (__u32 i = 0; i < DWARF_SAVED_REGS; i++) {
 		__u32 byte = pattern >> 8 * i & 0xff;
 		__u32 reg = i ? FUSEE_X86_R12 + i - 1 : FUSEE_X86_RBX;
