@@ -179,11 +179,13 @@ FUSEE_FN int note_scopes(struct fusee_unwind *u, struct near *n, __u32 offset, _
 			 __u32 *later)
 {
 	int r = FUSEE_CALL(fusee_hotspot_find_scope, u, offset);
-	__u32 scope = (__u32)r;
+	__u32 scope = (__u32)r, complete;
 	struct scope s = {0};
 
-	if (r < 0)
-		return r;
+	if (r < 0 || AT(u, &complete, u->scratch[BLOB] + word(u, HOTSPOT_BLOB_FRAME_COMPLETE)))
+		return -1;
+	if (is_exact(u) && (__s32)offset < (__s32)complete)
+		return 0; /* it begins: nothing that was inlined is executed */
 	for (__u32 i = 0; i < HOTSPOT_SCOPES && scope; i++) {
 		r = read_scope(u, n, scope, &s);
 		if (r)

@@ -82,27 +82,6 @@ FUSEE_PART(fusee_hotspot_find_blob, find_blob)
 /* ---- code with a frame of fixed size ---- */
 
 #define MOST_FRAME (1u << 20)
-#define SLOTS 8 /* words above the expected place in which a return address is looked for */
-
-/* The code was interrupted where it has changed sp by itself: the return address is near. A guess.
- */
-static int guess_caller(struct fusee_unwind *u, __u32 size)
-{
-	__u64 w;
-
-	for (int i = 0; i < SLOTS; i++) {
-		__u64 at = u->sp + size + 8ull * i;
-
-		if (AT(u, &w, at - 8))
-			break;
-		if (!is_behind_call(u, w))
-			continue;
-		u->flags |= FUSEE_GUESSED;
-		return i || size > 8 ? to_caller_of_frame(u, at) : to_caller(u, w, at);
-	}
-	return fusee_stop(u, HOTSPOT_NO_FRAME);
-}
-FUSEE_PART(fusee_hotspot_guess_caller, guess_caller)
 
 /* Where the frame ends, and whether it is there. 0 or -1. */
 struct frame {
@@ -143,7 +122,7 @@ static int leave_sized(struct fusee_unwind *u, __u32 unused)
 	if (AT(u, &pc, u->sp + f.size - 8))
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
 	if (!is_java_code(u, pc))
-		return FUSEE_CALL(fusee_hotspot_guess_caller, u, f.size);
+		return fusee_stop(u, HOTSPOT_NO_FRAME); /* the code has pushed something */
 	return f.size == 8 || f.edge == EDGE_KEPT ? to_caller(u, pc, u->sp + f.size)
 						  : to_caller_of_frame(u, u->sp + f.size);
 }
@@ -253,6 +232,23 @@ FUSEE_FN __s64 read_interpreted(struct fusee_unwind *u, struct interpreted *f)
 	return f->bcp - code < size ? (__s64)(f->bcp - code) : -1;
 }
 
+/* A frame is being made: rbp is it already, rax its return address still, r13 the caller's sp. 1:
+ * the state is the caller's. */
+static int leave_begun(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 saved[2], sender = sender_sp(u);
+
+	(void)unused;
+	if (!is_exact(u) || u->fp & 7 || u->fp - u->sp > sizeof(struct interpreted) ||
+	    AT(u, &saved, u->fp) || !is_java_code(u, saved[1]) ||
+	    saved[1] != u->regs[FUSEE_X86_RAX] || sender < u->fp + 8)
+		return 0;
+	u->fp = saved[0];
+	to_caller(u, saved[1], sender > u->sp ? sender : u->sp + 8);
+	return 1;
+}
+FUSEE_PART(fusee_hotspot_leave_begun, leave_begun)
+
 static int interpreted(struct fusee_unwind *u, __u32 unused)
 {
 	struct interpreted f;
@@ -264,8 +260,12 @@ static int interpreted(struct fusee_unwind *u, __u32 unused)
 		return FUSEE_NEXT;
 	}
 	bci = read_interpreted(u, &f);
-	if (bci < 0)
-		return fusee_stop(u, HOTSPOT_NO_INTERPRETED);
+	if (bci < 0) {
+		if (FUSEE_CALL(fusee_hotspot_leave_begun, u, 0) != 1)
+			return fusee_stop(u, HOTSPOT_NO_INTERPRETED);
+		FUSEE_CALL(fusee_hotspot_push_stub, u, 0);
+		return FUSEE_NEXT;
+	}
 	if (FUSEE_CALL(fusee_hotspot_name_method, u, 0) < 0)
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
 	fusee_push(u, u->scratch[KEY], (__u64)bci);

@@ -660,6 +660,29 @@ TEST(an_interpreted_method_begins)
 	CHECK_STR(m.stack, "Interpreter:0 " CALLERS);
 }
 
+/* Its frame has the return address and the caller's frame pointer, and nothing more yet. */
+TEST(an_interpreted_frame_is_made)
+{
+	struct fusee_unwind *u = &m.native.u;
+	uint64_t fp = STACK + 0x100;
+
+	make();
+	CHECK_INT(claim(), 0);
+	memset(m.memory + fp - 64, 0, 64);
+	u->sp = fp - 8;
+	u->regs[FUSEE_X86_RAX] = COMPILED + 0x180 + CALLED;
+	u->regs[FUSEE_X86_R13] = fp + 32;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "Interpreter:0 " CALLERS);
+	/* rax is something else: it is no such frame */
+	make();
+	CHECK_INT(claim(), 0);
+	memset(m.memory + fp - 64, 0, 64);
+	u->sp = fp - 8;
+	u->regs[FUSEE_X86_R13] = fp + 32;
+	CHECK_INT(walk(), FUSEE_STOP);
+}
+
 /* ---- what is wrong ---- */
 
 static int is_beginning(void)
