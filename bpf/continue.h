@@ -105,6 +105,8 @@ __attribute__((noinline)) int sampler_search(__u32 unused)
 		s->search.i = i + 1;
 		if (i >= CONTINUE_WORDS)
 			continue;
+		__asm__ volatile("" : "+r"(i)); /* else Linux 5.10 does not see its bound */
+		i &= CONTINUE_WORDS - 1;
 		s->search.pc = s->record.stack.words[i];
 		s->search.sp = s->search.at + 8 * i + 8;
 		if (sampler_is_return(s->search.pc))
@@ -320,8 +322,12 @@ FUSEE_FN int send_continuation(struct sampler_context *c, struct scratch *s, enu
 {
 	__u32 size = (__u32)sampler_continuation(how);
 
-	__asm__ volatile("" : "+r"(size));
-	if (!size || size > sizeof(s->record.stack) || output(c, s, RECORD_CONTINUATION, size))
+	if (!size)
+		return -1;
+	__asm__ volatile("" : "+r"(size)); /* a check of its own, which Linux 5.10 understands */
+	if (size > sizeof(s->record.stack))
+		return -1;
+	if (output(c, s, RECORD_CONTINUATION, size))
 		return -1;
 	s->copies.bytes += size;
 	s->search.number++;
