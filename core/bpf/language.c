@@ -216,6 +216,13 @@ enum language_program_state language_program_state(struct bpf_sampler *b, uint32
 	return l->state;
 }
 
+bool language_program_is_late(const struct bpf_sampler *b, uint32_t unwinder)
+{
+	const struct fusee_unwinder_ops *ops = plugin_of(b, unwinder)->ops;
+
+	return ops->flags & FUSEE_UNWINDER_LATE;
+}
+
 void language_program_await(struct bpf_sampler *b, uint32_t unwinder)
 {
 	if (!b->languages[unwinder].awaited)
@@ -263,7 +270,7 @@ bool bpf_publish_wait_programs(struct bpf_sampler *b)
 void bpf_sampler_load_languages(struct bpf_sampler *b, const char *in)
 {
 	for (uint32_t u = 0; u < b->set->n && u < FILES_MAX_UNWINDERS; u++) {
-		if (in && !strstr(in, plugin_of(b, u)->name))
+		if (in ? !strstr(in, plugin_of(b, u)->name) : language_program_is_late(b, u))
 			continue;
 		if (language_program_state(b, u) != LANGUAGE_NONE && in)
 			language_program_await(b, u);

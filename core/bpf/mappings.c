@@ -280,10 +280,19 @@ static bool is_foreign(struct pieces *p, const struct process_mapping *m)
 	return p->foreign;
 }
 
+/* Has the file code for the unwinder's program? Of late unwinders it has a table, and the code is
+ * made at run time. */
+static bool is_for(const struct writer *w, const struct file *f, uint32_t unwinder)
+{
+	const struct inspection_slab *slab = f->slabs[unwinder];
+
+	return slab && (slab->nclaims || (slab->n && language_program_is_late(w->b, unwinder)));
+}
+
 static void note_awaited(struct writer *w, const struct process_mapping *m)
 {
-	for (uint32_t u = 0; m->file && m->file->claimed && u < FILES_MAX_UNWINDERS; u++)
-		if (m->file->slabs[u] && m->file->slabs[u]->nclaims)
+	for (uint32_t u = 0; m->file && u < w->b->set->n && u < FILES_MAX_UNWINDERS; u++)
+		if (is_for(w, m->file, u))
 			note_program(w, u);
 }
 

@@ -224,6 +224,10 @@ enum fusee_unwinder_flags {
 	/* Its step reads tables with fusee_table32() and fusee_table_words() only, so the kernel
 	 * need not hold all of a table. For native unwinders. */
 	FUSEE_UNWINDER_PAGED = 2,
+	/* A language unwinder whose processes take longer to begin than its program takes to load:
+	 * that is loaded once one of them maps a file of which inspect() has made a table. Without
+	 * the flag it is loaded as soon as a command runs that may start such a process. */
+	FUSEE_UNWINDER_LATE = 4,
 };
 
 enum fusee_runtime_flags {

@@ -154,6 +154,8 @@ int sampler_object_open(struct bpf_object **ret, int fd);
  * LANGUAGE_UNTRIED. Until it is ready, the machine's frames are shown where the unwinder has
  * claimed code, with a reason. */
 enum language_program_state language_program_state(struct bpf_sampler *, uint32_t unwinder);
+/* Is its program loaded only when a process has code for it? FUSEE_UNWINDER_LATE. */
+bool language_program_is_late(const struct bpf_sampler *, uint32_t unwinder);
 /* A process has code that this unwinder claims, or is to have it. */
 void language_program_await(struct bpf_sampler *, uint32_t unwinder);
 void language_programs_fini(struct bpf_sampler *);

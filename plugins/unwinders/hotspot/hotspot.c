@@ -143,6 +143,7 @@ static const struct fusee_runtime runtimes[] = {
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
+	.flags = FUSEE_UNWINDER_LATE,
 	.slab_version = 4,
 	.frame_type = "jvm",
 	.reasons = reasons,
