@@ -226,19 +226,20 @@ static int emit_place(struct fusee_unwind *u, __u32 offset)
 }
 FUSEE_PART(fusee_hotspot_emit_place, emit_place)
 
-/* Pushes the blob's stub, by its name; `called`: it is the call stub. */
-static int push_stub(struct fusee_unwind *u, __u32 called)
+/* Pushes the blob's stub, by its name or as what it is. own: enum hotspot_own_stub. */
+static int push_stub(struct fusee_unwind *u, __u32 own)
 {
-	__u64 key = fusee_mix(u->scratch[NAME], called);
+	__u64 key = fusee_mix(u->scratch[NAME], own);
 	char *buffer = fusee_buffer(u);
-	int n = 10; /* of what is emitted of the call stub, with an end */
+	int n = 8; /* bytes with an end */
 
 	fusee_push(u, key, HOTSPOT_IS_STUB);
 	if (!buffer || fusee_emitted(u, HOTSPOT_STUB, key))
 		return 0;
-	buffer[8] = 'b';
-	if (called)
-		*(__u64 *)(void *)buffer = TEXT8('c', 'a', 'l', 'l', '_', 's', 't', 'u');
+	if (own == HOTSPOT_CALLS_JAVA)
+		*(__u64 *)(void *)buffer = TEXT8('t', 'o', ' ', 'J', 'a', 'v', 'a', 0);
+	else if (own == HOTSPOT_IN_HEAP)
+		*(__u64 *)(void *)buffer = TEXT8('i', 'n', ' ', 'h', 'e', 'a', 'p', 0);
 	else
 		n = fusee_read_str(u, buffer, HOTSPOT_STUB_BYTES + 1, u->scratch[NAME]);
 	if (n > 1 && n <= (int)HOTSPOT_STUB_BYTES + 1)

@@ -291,7 +291,12 @@ static int stub(struct fusee_unwind *u, __u32 unused)
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
 	if (is_exact(u))
 		e = FUSEE_CALL(fusee_hotspot_edge, u, 0);
-	FUSEE_CALL(fusee_hotspot_push_stub, u, u->pc == behind);
+	/* a frame of a virtual thread returns to a stub that no code calls, which copies its
+	 * callers from the heap */
+	FUSEE_CALL(fusee_hotspot_push_stub, u,
+		   u->pc == behind                           ? HOTSPOT_CALLS_JAVA
+		   : is_exact(u) || is_behind_call(u, u->pc) ? HOTSPOT_NAMED
+							     : HOTSPOT_IN_HEAP);
 	if (e == EDGE_SAVED)
 		return to_caller_of_frame(u, u->sp + 16);
 	if (e == EDGE_RETURN && !AT(u, &at, u->sp))

@@ -143,7 +143,8 @@ static const struct {
 	const char *name, *shown; /* a beginning of the JVM's own, and what is shown; NULL: that */
 	uint32_t flags;
 } stubs[] = {
-	{"call_stub", "StubRoutines::call_stub", FUSEE_FRAME_HIDDEN},
+	{"to Java", "StubRoutines::call_stub", FUSEE_FRAME_HIDDEN},
+	{"in heap", "[frames in Java's heap]", FUSEE_FRAME_BUILTIN},
 	{"StubRoutines", "StubRoutines", FUSEE_FRAME_BUILTIN},
 	{"Interpreter", "Interpreter", FUSEE_FRAME_HIDDEN},
 	{"I2C/C2I", NULL, FUSEE_FRAME_HIDDEN},

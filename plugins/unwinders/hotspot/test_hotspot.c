@@ -499,6 +499,24 @@ TEST(a_frame_to_be_deoptimized)
 	CHECK_STR(m.stack, COMPLETE);
 }
 
+/* A virtual thread's outermost frame on this stack returns to a stub that no code calls: there is a
+ * gap. */
+TEST(callers_in_the_heap)
+{
+	make();
+	CHECK_INT(claim(), 0);
+	put(STACK + 0x200 + 8, STUBS + 0x280);
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "A.leaf:7 b.C.inner:2 b.C.mid:5 A.main:3 [frames in Java's heap]:0 ");
+	/* behind a call it is a stub that has called something */
+	make();
+	CHECK_INT(claim(), 0);
+	m.memory[STUBS + 0x280 - 5] = 0xe8;
+	put(STACK + 0x200 + 8, STUBS + 0x280);
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "A.leaf:7 b.C.inner:2 b.C.mid:5 A.main:3 StubRoutines:0 ");
+}
+
 /* Scopes that make no sense: only the compiled method is shown. */
 TEST(damaged_scopes)
 {

@@ -107,6 +107,9 @@ struct hotspot_scope {
 
 #define HOTSPOT_STUB_BYTES 63u /* of a stub's name */
 
+/* Stubs that the step names itself. */
+enum hotspot_own_stub { HOTSPOT_NAMED = 0, HOTSPOT_CALLS_JAVA, HOTSPOT_IN_HEAP };
+
 enum hotspot_reason {
 	HOTSPOT_NO_CODE = 1,
 	HOTSPOT_UNREADABLE,
@@ -117,9 +120,7 @@ enum hotspot_reason {
 	{                                                                         \
 		"no code of the JVM at this address", "frame of Java unreadable", \
 			"frame of compiled Java code not found",                  \
-			"interpreted frame of Java "                              \
-			"not found",                                              \
-			(void *)0                                                 \
+			"interpreted frame of Java not found", (void *)0          \
 	}
 
 #endif
