@@ -155,7 +155,7 @@ FUSEE_FN void search_from(struct scratch *s, const struct fusee_unwind *u, struc
 	}
 	s->search.at = u->sp & ~(8ull * CONTINUE_WORDS - 1);
 	s->search.i = u->sp / 8 % CONTINUE_WORDS;
-	s->search.complete = 0;
+	k->complete = 0;
 	k->now.after = s->search.number;
 	k->now.slot = s->slot;
 	k->now.begun = s->begun;
@@ -170,8 +170,8 @@ FUSEE_FN void begin_search(struct scratch *s, const struct fusee_unwind *u, stru
 	s->search.pc = s->regs.rip;
 	s->search.sp = s->regs.rsp;
 	s->search.number = s->search.rounds = 0;
-	s->search.result = result;
-	k->others = 0;
+	k->result = result;
+	k->others = k->tries = 0;
 	k->flags = s->record.tick.head.flags;
 	k->period = s->record.tick.period;
 	s->search.began = bpf_ktime_get_ns();
@@ -205,12 +205,12 @@ FUSEE_FN void continue_walk(struct fusee_unwind *u, struct scratch *s, const str
 }
 
 /* Finds the next caller in claimed code. 0; -1: there is none. */
-FUSEE_FN int search_on(struct scratch *s, const struct kept *k, __u32 tries)
+FUSEE_FN int search_on(struct scratch *s, struct kept *k, __u32 tries)
 {
-	if (s->search.tries >= tries || s->search.complete >= CONTINUE_COMPLETE ||
+	if (k->tries >= tries || k->complete >= CONTINUE_COMPLETE ||
 	    s->search.number >= CONTINUE_PARTS || s->slot != k->now.slot)
 		return -1;
-	s->search.tries++;
+	k->tries++;
 	return sampler_search(0) ? 0 : -1;
 }
 
@@ -224,7 +224,7 @@ FUSEE_FN int next_continuation(struct scratch *s, struct fusee_unwind *u, struct
 		k->now = k->other;
 		s->search.at = k->now.at;
 		s->search.i = k->now.i;
-		s->search.complete = 0;
+		k->complete = 0;
 		if (search_on(s, k, CONTINUE_TRIES))
 			return -1;
 	}
@@ -307,7 +307,7 @@ __attribute__((noinline)) int sampler_go_on(__u32 how)
 	if (how == CONTINUED_NOT && !s->search.active)
 		return -1;
 	if (how == CONTINUED_COMPLETE)
-		s->search.complete++;
+		k->complete++;
 	if (how == CONTINUED_PART)
 		search_from(s, u, k);
 	s->search.active = 0;

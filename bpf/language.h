@@ -218,9 +218,13 @@ struct search_place {
 
 /* What is as it was before a continuation. */
 struct kept {
-	__u64 period; /* of the tick, as is the next */
-	__u32 flags;  /* enum record_flags */
-	__u32 others; /* 1: the search goes on from `other` when it ends */
+	__u64 period;   /* of the tick, as is the next */
+	__u32 flags;    /* enum record_flags */
+	__u32 others;   /* 1: the search goes on from `other` when it ends */
+	__u32 tries;    /* walks from callers */
+	__u32 complete; /* such walks that reached the outermost frame */
+	__u32 result;   /* of the tick's first walk, enum tick_result */
+	__u32 pad;
 	struct search_place now, other;
 };
 

@@ -45,18 +45,15 @@ struct replaced {
 
 /* The search for a caller in claimed code: continue.h. */
 struct search {
-	__u64 at;       /* of the words of the stack that are read */
-	__u64 pc, sp;   /* of the caller that was found; first: where the thread was interrupted */
-	__u64 began;    /* CLOCK_MONOTONIC ns */
-	__u32 i;        /* index of the next word */
-	__u32 tries;    /* walks from such callers */
-	__u32 rounds;   /* of these walks */
-	__u32 active;   /* 1: such a walk is under way */
-	__u32 met;      /* 1: the walk came to claimed code */
-	__u32 before;   /* index of the first word of the frame at hand */
-	__u32 number;   /* of the newest record that was sent, 0: none was */
-	__u32 complete; /* such walks that reached the outermost frame */
-	__u32 result;   /* of the tick's first walk, enum tick_result */
+	__u64 at;     /* of the words of the stack that are read */
+	__u64 pc, sp; /* of the caller that was found; first: where the thread was interrupted */
+	__u64 began;  /* CLOCK_MONOTONIC ns */
+	__u32 i;      /* index of the next word */
+	__u32 rounds; /* of walks from such callers */
+	__u32 active; /* 1: such a walk is under way */
+	__u32 met;    /* 1: the walk came to claimed code */
+	__u32 before; /* index of the first word of the frame at hand */
+	__u32 number; /* of the newest record that was sent, 0: none was */
 };
 
 /* What is known of the next frame. */

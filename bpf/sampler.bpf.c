@@ -337,7 +337,7 @@ FUSEE_FN int tick(struct sampler_context *c, struct scratch *s, struct sampler_s
 	entry = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
 	program = entry ? program_of(entry) : 0;
 	s->resumed = 0;
-	s->search.tries = s->search.active = s->search.number = s->search.met = 0;
+	s->search.active = s->search.number = s->search.met = 0;
 	if (program) /* if the call fails, the walk ends where the claim begins */
 		bpf_tail_call(c, &sampler_programs, program - 1);
 	describe(&s->record.tick, ids);
@@ -367,6 +367,7 @@ int sampler_tick(struct sampler_context *c)
 FUSEE_FN int continue_tick(struct sampler_context *c, struct scratch *s, __u32 result)
 {
 	struct sampler_settings *o = settings();
+	struct kept *k = kept();
 	int how = CONTINUED_NOT;
 
 	if (o && o->copy_bytes && may_copy(s, o))
@@ -376,8 +377,8 @@ FUSEE_FN int continue_tick(struct sampler_context *c, struct scratch *s, __u32 r
 		how = CONTINUED_DROPPED;
 	if (how <= CONTINUED_DROPPED)
 		sampler_unsent(0);
-	if (s->search.active)
-		result = s->search.result;
+	if (s->search.active && k)
+		result = k->result;
 	if (!sampler_go_on(how)) {
 		s->resumed = 1;
 		bpf_tail_call(c, &sampler_programs, s->slot);
