@@ -229,16 +229,16 @@ FUSEE_FN int fusee_copy_words(const struct fusee_words *words, __u32 n, void *to
  */
 FUSEE_FN int fusee_table32(struct fusee_unwind *u, __u64 i, __u32 *word);
 
-struct fusee_table_words; /* consecutive words of a table */
+struct fusee_page_words; /* consecutive words of a table */
 /* As fusee_slab_words(). The words may be replaced while they are read, so what was read of them
  * counts only if fusee_table_holds() is 0 afterwards. Before that call nothing else is read of the
  * table. */
 FUSEE_FN int fusee_table_words(struct fusee_unwind *u, __u64 i, __u32 n,
-			       struct fusee_table_words *words);
+			       struct fusee_page_words *words);
 /* As fusee_word(). */
-FUSEE_FN __u32 fusee_table_word(const struct fusee_table_words *words, __u32 k);
+FUSEE_FN __u32 fusee_table_word(const struct fusee_page_words *words, __u32 k);
 /* 0: the words that were read are the table's; -1: the page was replaced meanwhile. */
-FUSEE_FN int fusee_table_holds(struct fusee_unwind *u, const struct fusee_table_words *words);
+FUSEE_FN int fusee_table_holds(struct fusee_unwind *u, const struct fusee_page_words *words);
 
 /* Copies word i of those that host->process_slab() has set for this process. 0, or -1: there are
  * fewer. For language unwinders. */

@@ -246,7 +246,7 @@ FUSEE_FN int fusee_copy_words(const struct fusee_words *words, __u32 n, void *to
 	return 0;
 }
 
-struct fusee_table_words {
+struct fusee_page_words {
 	const __u32 *page;
 	volatile struct fusee_frame_state *state;
 	__u32 at, filling;
@@ -254,7 +254,7 @@ struct fusee_table_words {
 
 /* Finds the page of word i; its frame is marked as used. u->absent is set until
  * fusee_table_holds() says that what was read is true; once it has remained set all reads fail. */
-FUSEE_FN int fusee_table_page(struct fusee_unwind *u, __u64 i, struct fusee_table_words *words)
+FUSEE_FN int fusee_table_page(struct fusee_unwind *u, __u64 i, struct fusee_page_words *words)
 {
 	__u32 entry, frame;
 
@@ -276,7 +276,7 @@ FUSEE_FN int fusee_table_page(struct fusee_unwind *u, __u64 i, struct fusee_tabl
 	return 0;
 }
 
-FUSEE_FN int fusee_table_holds(struct fusee_unwind *u, const struct fusee_table_words *words)
+FUSEE_FN int fusee_table_holds(struct fusee_unwind *u, const struct fusee_page_words *words)
 {
 	/* Loads of an x86-64 CPU are in order; this keeps the compiler's in order too. */
 	__asm__ volatile("" ::: "memory");
@@ -288,7 +288,7 @@ FUSEE_FN int fusee_table_holds(struct fusee_unwind *u, const struct fusee_table_
 
 FUSEE_FN int fusee_table32(struct fusee_unwind *u, __u64 i, __u32 *word)
 {
-	struct fusee_table_words words;
+	struct fusee_page_words words;
 
 	if (i >= u->slab_words || fusee_table_page(u, i, &words))
 		return -1;
@@ -297,7 +297,7 @@ FUSEE_FN int fusee_table32(struct fusee_unwind *u, __u64 i, __u32 *word)
 }
 
 FUSEE_FN int fusee_table_words(struct fusee_unwind *u, __u64 i, __u32 n,
-			       struct fusee_table_words *words)
+			       struct fusee_page_words *words)
 {
 	if (i >= u->slab_words || n > u->slab_words - i ||
 	    n > FUSEE_PAGE_WORDS - (i & (FUSEE_PAGE_WORDS - 1)))
@@ -305,7 +305,7 @@ FUSEE_FN int fusee_table_words(struct fusee_unwind *u, __u64 i, __u32 n,
 	return fusee_table_page(u, i, words);
 }
 
-FUSEE_FN __u32 fusee_table_word(const struct fusee_table_words *words, __u32 k)
+FUSEE_FN __u32 fusee_table_word(const struct fusee_page_words *words, __u32 k)
 {
 	return words->page[(words->at + k) & (FUSEE_PAGE_WORDS - 1)];
 }

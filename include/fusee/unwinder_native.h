@@ -102,7 +102,7 @@ FUSEE_FN int fusee_copy_words(const struct fusee_words *words, __u32 n, void *to
 	return 0;
 }
 
-struct fusee_table_words {
+struct fusee_page_words {
 	const __u32 *word;
 };
 
@@ -123,7 +123,7 @@ FUSEE_FN int fusee_table32(struct fusee_unwind *u, __u64 i, __u32 *word)
 }
 
 FUSEE_FN int fusee_table_words(struct fusee_unwind *u, __u64 i, __u32 n,
-			       struct fusee_table_words *words)
+			       struct fusee_page_words *words)
 {
 	struct fusee_native *native = (struct fusee_native *)u;
 
@@ -136,12 +136,12 @@ FUSEE_FN int fusee_table_words(struct fusee_unwind *u, __u64 i, __u32 n,
 	return 0;
 }
 
-FUSEE_FN __u32 fusee_table_word(const struct fusee_table_words *words, __u32 k)
+FUSEE_FN __u32 fusee_table_word(const struct fusee_page_words *words, __u32 k)
 {
 	return words->word[k];
 }
 
-FUSEE_FN int fusee_table_holds(struct fusee_unwind *u, const struct fusee_table_words *words)
+FUSEE_FN int fusee_table_holds(struct fusee_unwind *u, const struct fusee_page_words *words)
 {
 	(void)u;
 	(void)words;

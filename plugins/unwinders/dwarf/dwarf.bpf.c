@@ -32,7 +32,7 @@ struct places {
 /* Sets it for an address. 0; 1: it is in no block; -1: the table is damaged. */
 FUSEE_FN int load_places(struct fusee_unwind *u, __u32 from, __u64 at, struct places *p)
 {
-	struct fusee_table_words header;
+	struct fusee_page_words header;
 	__u64 block;
 	__u32 magic, blocks;
 
@@ -55,7 +55,7 @@ FUSEE_FN int load_places(struct fusee_unwind *u, __u32 from, __u64 at, struct pl
 
 /* The rule of the last row at or below pc_low: of the `count` rows of the block, or of the row
  * before them. All are consecutive words. */
-FUSEE_FN __u32 search_words(const struct fusee_table_words *rows, __u32 before, __u32 count,
+FUSEE_FN __u32 search_words(const struct fusee_page_words *rows, __u32 before, __u32 count,
 			    __u32 pc_low)
 {
 	__u32 low = 0, high = count;
@@ -99,7 +99,7 @@ FUSEE_FN int search_slab(struct fusee_unwind *u, __u64 rows_at, __u32 rows, __u3
  * table's first word, not 0 for that of saves, whose rules are patterns. */
 FUSEE_FN int find_rule(struct fusee_unwind *u, __u32 from, __u64 at)
 {
-	struct fusee_table_words rows;
+	struct fusee_page_words rows;
 	struct places p;
 	__u32 word, first, count, before;
 	int r = load_places(u, from, at, &p);
