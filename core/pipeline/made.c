@@ -5,14 +5,15 @@
 
 #include "pipeline/state.h"
 
-/* Whether an unwinder that claims this code steps it. */
+/* Whether an unwinder that claims this code steps it. Some cannot over stack copies, which are all
+ * that there is without the BPF sampler. */
 static bool is_stepped(struct pipeline *p, struct process *over, const struct process_mapping *m,
 		       uint64_t addr, uint64_t time)
 {
 	uint32_t generation;
 	const struct claim *c = claims_at(p->claims, over, m, addr, time, &generation);
 
-	return c && c->flags & FUSEE_CLAIM_STEP;
+	return c && c->flags & FUSEE_CLAIM_STEP && (p->o.bpf || !(c->flags & FUSEE_CLAIM_LIVE));
 }
 
 static enum made_verdict verdict(const struct pipeline *p, uint64_t over, uint64_t time, uint32_t i,

@@ -122,6 +122,9 @@ enum fusee_claim_flags {
 	 * frames, see fusee_register() of <fusee/unwinder.bpf.h>. In processes with such a claim
 	 * each step of a native unwinder takes longer. */
 	FUSEE_CLAIM_REGISTERS = 8,
+	/* Of memory, with FUSEE_CLAIM_STEP: the step reads the process's memory, and passes over a
+	 * stack copy. There native unwinders step, by tables of the code's own bytes. */
+	FUSEE_CLAIM_LIVE = 16,
 };
 
 struct fusee_claim {

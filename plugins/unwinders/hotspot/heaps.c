@@ -69,8 +69,9 @@ static uint32_t read_heaps(struct hotspot_memory *m, uint32_t *w)
 static int claim(const struct fusee_self *self, uint64_t process, struct hotspot_jvm *jvm)
 {
 	const struct fusee_unwinder_host *host = self->host->unwinder;
-	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim,
-					   .flags = FUSEE_CLAIM_STEP | FUSEE_CLAIM_NAME);
+	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_STEP |
+									FUSEE_CLAIM_NAME |
+									FUSEE_CLAIM_LIVE);
 	int err = host->process_slab(self->in, process, jvm->words, HOTSPOT_WORDS);
 
 	while (!err && jvm->nheaps < jvm->words[HOTSPOT_NHEAPS]) {
