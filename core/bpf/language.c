@@ -216,13 +216,6 @@ enum language_program_state language_program_state(struct bpf_sampler *b, uint32
 	return l->state;
 }
 
-bool language_program_is_late(const struct bpf_sampler *b, uint32_t unwinder)
-{
-	const struct fusee_unwinder_ops *ops = plugin_of(b, unwinder)->ops;
-
-	return ops->flags & FUSEE_UNWINDER_LATE;
-}
-
 void language_program_await(struct bpf_sampler *b, uint32_t unwinder)
 {
 	if (!b->languages[unwinder].awaited)
@@ -267,10 +260,26 @@ bool bpf_publish_wait_programs(struct bpf_sampler *b)
 	return settled;
 }
 
+/* Does a text name the unwinder, or a late one's run time? */
+static bool is_named(const struct bpf_sampler *b, uint32_t unwinder, const char *in)
+{
+	const struct fusee_unwinder_ops *ops = plugin_of(b, unwinder)->ops;
+
+	if (strstr(in, plugin_of(b, unwinder)->name))
+		return true;
+	for (uint32_t i = 0; FUSEE_HAS(ops, runtimes) && i < ops->runtimes.n; i++) {
+		const struct fusee_runtime *r = FUSEE_AT(struct fusee_runtime, ops->runtimes, i);
+
+		if (b->late >> unwinder & 1 && strcasestr(in, r->name))
+			return true;
+	}
+	return false;
+}
+
 void bpf_sampler_load_languages(struct bpf_sampler *b, const char *in)
 {
 	for (uint32_t u = 0; u < b->set->n && u < FILES_MAX_UNWINDERS; u++) {
-		if (in ? !strstr(in, plugin_of(b, u)->name) : language_program_is_late(b, u))
+		if (in ? !is_named(b, u, in) : b->late >> u & 1)
 			continue;
 		if (language_program_state(b, u) != LANGUAGE_NONE && in)
 			language_program_await(b, u);

@@ -286,12 +286,12 @@ static bool is_for(const struct writer *w, const struct file *f, uint32_t unwind
 {
 	const struct inspection_slab *slab = f->slabs[unwinder];
 
-	return slab && (slab->nclaims || (slab->n && language_program_is_late(w->b, unwinder)));
+	return slab && (slab->nclaims || (slab->n && w->b->late >> unwinder & 1));
 }
 
 static void note_awaited(struct writer *w, const struct process_mapping *m)
 {
-	for (uint32_t u = 0; m->file && u < w->b->set->n && u < FILES_MAX_UNWINDERS; u++)
+	for (uint32_t u = 0; m->file && u < FILES_MAX_UNWINDERS; u++)
 		if (is_for(w, m->file, u))
 			note_program(w, u);
 }

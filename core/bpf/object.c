@@ -34,6 +34,7 @@ int sampler_object_choose(struct bpf_sampler *b, char **why)
 		const struct fusee_unwinder_ops *ops = d->ops;
 		int number = step_number(d->name);
 
+		b->late |= ops->flags & FUSEE_UNWINDER_LATE ? 1u << i : 0;
 		if (!ops->native_step || !(ops->flags & FUSEE_UNWINDER_NATIVE))
 			continue;
 		if (number <= last || !ops->bpf) {

@@ -26,8 +26,8 @@ struct bpf_sampler_options {
 };
 
 /* Begins to load programs of language unwinders, each in a child process: of those whose name is in
- * the text, which bpf_publish_wait_programs() waits for; NULL: of all, which it does not wait for.
- */
+ * the text, or, of late unwinders, the name of whose run time is, which bpf_publish_wait_programs()
+ * waits for; NULL: of all but late unwinders, which it does not wait for. */
 void bpf_sampler_load_languages(struct bpf_sampler *, const char *in);
 
 enum sampler_choice {

@@ -127,6 +127,7 @@ struct bpf_sampler {
 	struct slabs slabs;
 	struct frames frames;
 	uint32_t paged; /* bit i: unwinder i of the set has FUSEE_UNWINDER_PAGED */
+	uint32_t late;  /* the same, FUSEE_UNWINDER_LATE */
 	struct chunks chunks;
 	/* settings->unknown_ticks at the last two readings of the rings: the newest records are
 	 * read one round later. */
@@ -154,8 +155,6 @@ int sampler_object_open(struct bpf_object **ret, int fd);
  * LANGUAGE_UNTRIED. Until it is ready, the machine's frames are shown where the unwinder has
  * claimed code, with a reason. */
 enum language_program_state language_program_state(struct bpf_sampler *, uint32_t unwinder);
-/* Is its program loaded only when a process has code for it? FUSEE_UNWINDER_LATE. */
-bool language_program_is_late(const struct bpf_sampler *, uint32_t unwinder);
 /* A process has code that this unwinder claims, or is to have it. */
 void language_program_await(struct bpf_sampler *, uint32_t unwinder);
 void language_programs_fini(struct bpf_sampler *);
