@@ -260,7 +260,7 @@ bool bpf_publish_wait_programs(struct bpf_sampler *b)
 	return settled;
 }
 
-/* Does a text name the unwinder, or a late one's run time? */
+/* Does a text name the unwinder, or, of a late unwinder, its run time? */
 static bool is_named(const struct bpf_sampler *b, uint32_t unwinder, const char *in)
 {
 	const struct fusee_unwinder_ops *ops = plugin_of(b, unwinder)->ops;
