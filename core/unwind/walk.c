@@ -405,7 +405,7 @@ static int step_by_claim(struct walker *w, const struct claim *c, struct fusee_n
 	n->words = claims_words(w->claims, n->u.process, c->unwinder, &words);
 	n->u.words = n->words ? words : 0;
 	r = step_by(w, c->unwinder, n, m, reason);
-	if (r == FUSEE_NEXT)
+	if (r == FUSEE_NEXT || r == FUSEE_NEXT_OMIT)
 		n->u.valid_regs = n->u.caller_regs;
 	return r;
 }
@@ -461,6 +461,7 @@ static int pass_frame(struct walker *w, struct process *p, struct fusee_native *
 	struct code_at code = claim_at(w, p, u, m);
 	struct walk_frame frame = frame_of(u, m, &code, guessed);
 	enum language_turn turn = walk_language_turn(w, n, m, code.claim, out);
+	int r;
 
 	if (!c->languages || !c->languages->pushed) {
 		if (!walk_put(out, &frame))
@@ -471,7 +472,11 @@ static int pass_frame(struct walker *w, struct process *p, struct fusee_native *
 		c->languages->pushed = false;
 	switch (turn) {
 	case LANGUAGE_NATIVE:
-		return step(w, n, m, c->languages ? NULL : code.claim, &out->reason);
+		r = step(w, n, m, c->languages ? NULL : code.claim, &out->reason);
+		if (r != FUSEE_NEXT_OMIT)
+			return r;
+		walk_omit_machine(out);
+		return FUSEE_NEXT;
 	case LANGUAGE_NEXT:
 		u->valid_regs = u->caller_regs;
 		u->flags &= ~(uint32_t)FUSEE_PC_EXACT;

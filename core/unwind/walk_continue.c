@@ -47,13 +47,29 @@ find(const struct fusee_unwind *u, const struct walk_context *walk, const struct
 	return NULL;
 }
 
-bool walk_continue(const struct fusee_native *n, bool guessed, struct walk *out)
+/* A continuation has ended. If it shows a function since the last code that was made at run time,
+ * the step of such code may omit that in its favour, as in the kernel: by `stored`. */
+static void note_shown(struct fusee_unwind *u, const struct sample_continuation *c)
+{
+	uint32_t i = c->n;
+
+	while (i && c->frames[i - 1].kind != FRAME_ANONYMOUS)
+		if (c->frames[--i].kind == FRAME_PUSHED) {
+			u->stored++;
+			return;
+		}
+}
+
+bool walk_continue(struct fusee_native *n, bool guessed, struct walk *out)
 {
 	struct walk_context *walk = n->arg;
 	const struct sample_continuation *c = walk->inside;
 
 	if (!c || (c->end_pc == n->u.pc && c->end_sp == n->u.sp)) {
-		walk->joined = c ? c->number : walk->joined;
+		if (c) {
+			walk->joined = c->number;
+			note_shown(&n->u, c);
+		}
 		c = find(&n->u, walk, out);
 		walk->inside = c && c->end_sp ? c : NULL;
 		if (c)

@@ -12,7 +12,7 @@
  * before, appends its frames. true: it leads to the outermost frame. Otherwise the walk goes on,
  * and walk_skip() is to be called, to the end of the continuation. guessed: the step to this frame
  * was a guess. */
-bool walk_continue(const struct fusee_native *, bool guessed, struct walk *out);
+bool walk_continue(struct fusee_native *, bool guessed, struct walk *out);
 
 /* The walk has added a frame. If it is inside of a continuation, which has that frame, removes it.
  * over: the walk has ended, so the continuation's end is not on this stack. */
