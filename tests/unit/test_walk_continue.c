@@ -94,7 +94,7 @@ static const struct sample_continuation parts[] = {
 };
 static const struct sample_continuations all_parts = {.since = 1, .at = parts, .n = 4};
 static struct walk_context part_context;
-static uint32_t shown; /* functions, as steps are told by `stored` */
+static uint32_t shown; /* functions, as `stored` has them for steps */
 
 /* The walk comes to a frame, which is in claimed code. Is it over? */
 static bool passes(uint64_t pc, uint64_t sp, bool claimed)
