@@ -14,13 +14,14 @@
 #include "base/log.h"
 #include "base/poller.h"
 #include "sandbox/spawn.h"
+#include "opener/internal/late.h"
 #include "opener/internal/protocol.h"
+#include "opener/internal/runqueue.h"
 #include "opener/internal/share.h"
 
 #define MS 1000000ull
 #define PROCESSES 8u
 #define SUSPECTS 64u      /* the oldest is replaced */
-#define LATE 4u           /* answers; the oldest is replaced */
 #define MOST_OF_USER 2u   /* queries that wait, in OPENER_SUSPECT_MS */
 #define MOST_OF_ROOT 4u   /* the same: root's processes are of many containers */
 #define QUICK_NS (2 * MS) /* an answer within this time counts as none that waits */
@@ -34,12 +35,6 @@ struct suspect {
 	uint64_t until;
 };
 
-/* What was compared. */
-struct compared {
-	uint64_t address, bytes, offset; /* bytes 0: nothing */
-	uint64_t sent;                   /* when the query was */
-};
-
 struct process {
 	pid_t pid; /* 0: none; the other fields are undefined then */
 	int sock, pidfd;
@@ -49,18 +44,9 @@ struct process {
 	uint64_t since; /* when it was started, or its query was sent */
 	uint64_t id;    /* of its query */
 	uint64_t room;  /* bytes that its answer may be a copy of */
-	pid_t target;
-	struct procfs_mapping mapping; /* of the query, without its name; ino 0: not kept */
-	struct compared compared;      /* by the query */
-};
-
-/* An answer that came too late for its query. */
-struct late {
-	struct procfs_mapping mapping;
-	struct opener_answer answer; /* fd -1: none, or of a comparison */
-	uint64_t until;
-	struct compared compared; /* of this process */
-	pid_t pid;
+	int runqueue;   /* see runqueue_wait_ns() */
+	uint64_t queued;
+	struct opener_late_query query; /* without an answer */
 };
 
 struct opener {
@@ -69,11 +55,11 @@ struct opener {
 	bool began;                /* a process was ready once */
 	bool direct;               /* none ever was: the calls are made here */
 	struct opener_share share; /* of waiting */
-	uint32_t nsuspects, nlate;
+	uint32_t nsuspects;
 	uint64_t copied;
 	struct suspect suspects[SUSPECTS], recent; /* recent: whose user was looked up last */
 	uint64_t suspect_until;                    /* of all */
-	struct late late[LATE];
+	struct opener_late late;
 	struct process processes[PROCESSES];
 	struct opener_counts counts;
 	struct opener_reply_message reply;
@@ -98,6 +84,7 @@ static int start(struct opener *o, struct process *p)
 	err = spawn_watched(&p->pid, &p->sock, &p->pidfd, argv);
 	if (err)
 		return err;
+	p->runqueue = runqueue_open(p->pid);
 	o->counts.processes++;
 	log_debug("opener %d started", p->pid);
 	return 0;
@@ -113,6 +100,8 @@ static void end(struct opener *o, struct process *p)
 		poller_remove(&o->poller, p->sock);
 	poller_add(&o->poller, p->pidfd);
 	close(p->sock);
+	if (p->runqueue >= 0)
+		close(p->runqueue);
 	p->killed = true;
 }
 
@@ -246,73 +235,6 @@ static bool is_exhausted(struct opener *o, pid_t pid, uint64_t now)
 
 /* ---- answers ---- */
 
-static void drop_late(struct opener *o, struct late *l)
-{
-	if (l->answer.fd >= 0)
-		close(l->answer.fd);
-	o->copied -= l->answer.st.copied;
-	*l = (struct late){.answer.fd = -1};
-}
-
-static bool is_same(const struct procfs_mapping *a, const struct procfs_mapping *b)
-{
-	return a->ino && a->ino == b->ino &&
-	       (!a->generation || !b->generation || a->generation == b->generation) &&
-	       a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
-}
-
-static bool is_answer(const struct late *l, const struct opener_query *q, uint64_t now)
-{
-	const struct compared *c = &l->compared;
-
-	if (q->kind == OPENER_MAPPING)
-		return is_same(&l->mapping, &q->mapping);
-	return q->kind == OPENER_COMPARE && c->bytes && c->bytes == q->bytes && l->pid == q->pid &&
-	       c->address == q->address && c->offset == q->offset && c->sent >= q->since &&
-	       now < l->until;
-}
-
-static bool take_late(struct opener *o, const struct opener_query *q, struct opener_answer *a)
-{
-	uint64_t now = clock_now();
-
-	for (uint32_t i = 0; i < LATE; i++) {
-		struct late *l = &o->late[i];
-
-		if (!is_answer(l, q, now))
-			continue;
-		*a = l->answer;
-		*l = (struct late){.answer.fd = -1};
-		return true;
-	}
-	return false;
-}
-
-static void keep_late(struct opener *o, const struct process *p, const struct opener_answer *a)
-{
-	struct late *l = &o->late[o->nlate % LATE];
-
-	if (p->compared.bytes) { /* the memory may change */
-		o->nlate++;
-		drop_late(o, l);
-		*l = (struct late){.answer = *a,
-				   .until = clock_now() + OPENER_COMPARED_MS * MS,
-				   .compared = p->compared,
-				   .pid = p->target};
-		return;
-	}
-	if (!p->mapping.ino || a->err) {
-		if (a->fd >= 0)
-			close(a->fd);
-		o->copied -= a->st.copied;
-		return;
-	}
-	o->nlate++;
-	drop_late(o, l);
-	*l = (struct late){
-		.mapping = p->mapping, .answer = *a, .until = clock_now() + OPENER_SUSPECT_MS * MS};
-}
-
 /* Reads a message of the process. 1: the answer of its query; 0: none yet; -EPIPE: it has ended, or
  * sent what no opener sends. */
 static int receive(struct opener *o, struct process *p, struct opener_answer *a)
@@ -379,15 +301,21 @@ static void abandon(struct opener *o, struct process *p, const struct opener_que
 	log_debug("opener %d: no answer in %u ms for process %d", p->pid, OPENER_PATIENCE_MS,
 		  (int)q->pid);
 	p->busy = true;
-	p->target = q->pid;
-	p->mapping = q->kind == OPENER_MAPPING ? q->mapping : (struct procfs_mapping){0};
-	p->mapping.name = NULL;
-	p->compared = (struct compared){q->address, q->kind == OPENER_COMPARE ? q->bytes : 0,
-					q->offset, p->since};
+	p->query = opener_late_query(q, p->since);
 	poller_add(&o->poller, p->sock);
 	suspect(o, q->pid, now);
 	o->counts.timed_out++;
 	poller_set(&o->poller, 1); /* opener_dispatch() starts another process */
+}
+
+/* How long its query has taken without the time that the process had no CPU: a busy machine is no
+ * fault of the target's. */
+static uint64_t time_of_target(const struct process *p)
+{
+	uint64_t took = clock_now() - p->since;
+	uint64_t queued = runqueue_wait_ns(p->runqueue) - p->queued;
+
+	return took > queued ? took - queued : 0;
 }
 
 /* 1: answered; 0: no answer in time; -errno. */
@@ -409,8 +337,11 @@ static int ask(struct opener *o, struct process *p, const struct opener_query *q
 		return r;
 	p->id = o->ids;
 	p->since = clock_now();
+	p->queued = runqueue_wait_ns(p->runqueue);
 	r = wait_for(o, p, p->since + OPENER_PATIENCE_MS * MS, a);
-	took = clock_now() - p->since;
+	while (!r && runqueue_has(p->pid) && clock_now() < p->since + OPENER_QUEUED_MS * MS)
+		r = wait_for(o, p, clock_now() + OPENER_PATIENCE_MS * MS, a);
+	took = time_of_target(p);
 	if (took > QUICK_NS)
 		opener_share_add(&o->share, user_of(o, q->pid, p->since + took), took);
 	if (!r)
@@ -459,7 +390,7 @@ int opener_call(struct opener *o, const struct opener_query *query, struct opene
 	now = clock_now();
 	o->counts.queries++;
 	*a = (struct opener_answer){.fd = -1};
-	if (take_late(o, q, a))
+	if (opener_late_take(&o->late, q, now, a))
 		return a->err;
 	if (is_suspect(o, q->pid, now)) {
 		o->counts.refused++;
@@ -492,8 +423,8 @@ static void attend(struct opener *o, struct process *p, uint64_t now)
 		return;
 	got = receive(o, p, &a);
 	if (got == 1) {
-		clear_suspect(o, p->target);
-		keep_late(o, p, &a);
+		clear_suspect(o, p->query.pid);
+		o->copied -= opener_late_keep(&o->late, &p->query, &a);
 		poller_remove(&o->poller, p->sock);
 		p->busy = false;
 	} else if (got < 0 || now >= p->since + OPENER_DEADLINE_MS * MS) {
@@ -516,12 +447,7 @@ void opener_dispatch(struct opener *o)
 			at = p->since + OPENER_DEADLINE_MS * MS;
 	}
 	keep_spare(o, now);
-	for (uint32_t i = 0; i < LATE; i++) {
-		if (o->late[i].until && now >= o->late[i].until)
-			drop_late(o, &o->late[i]);
-		else if (o->late[i].until && (!at || o->late[i].until < at))
-			at = o->late[i].until;
-	}
+	o->copied -= opener_late_expire(&o->late, now, &at);
 	poller_set(&o->poller, at);
 }
 
@@ -552,8 +478,7 @@ int opener_new(struct opener **ret)
 
 	if (!o)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < LATE; i++)
-		o->late[i].answer.fd = -1;
+	opener_late_init(&o->late);
 	err = poller_open(&o->poller);
 	if (!err && !idle(o))
 		err = -EAGAIN;
@@ -583,8 +508,7 @@ void opener_free(struct opener *o)
 		if (p->pid)
 			close(p->pidfd);
 	}
-	for (uint32_t i = 0; i < LATE; i++)
-		drop_late(o, &o->late[i]);
+	opener_late_expire(&o->late, UINT64_MAX, NULL);
 	poller_close(&o->poller);
 	free(o);
 }

@@ -2,10 +2,11 @@
 /*
  * The opener: a process that resolves and opens names which targets chose, and reads targets'
  * memory. It may read any file and any process, and do nothing else. Such a call can wait for as
- * long as a file system does, or for ever; the caller waits OPENER_PATIENCE_MS at most. A process
- * that waits longer is replaced, and killed after OPENER_DEADLINE_MS; if it answers until then, the
- * answer is kept for the next query for the same mapping or memory. Further queries for that
- * process fail at once for OPENER_SUSPECT_MS, and those of its user once two of them have waited.
+ * long as a file system does, or for ever; the caller waits OPENER_PATIENCE_MS at most, or
+ * OPENER_QUEUED_MS while the process itself gets no CPU. A process that waits longer is replaced,
+ * and killed after OPENER_DEADLINE_MS; if it answers until then, the answer is kept for the next
+ * query for the same mapping or memory. Further queries for that process fail at once for
+ * OPENER_SUSPECT_MS, and those of its user once two of them have waited.
  *
  * What it hands over keeps neither who reads it waiting nor who closes it: a descriptor on a file
  * system that needs a disk or memory of this machine; on one of a file server, with `remote` set:
@@ -24,6 +25,7 @@
 #include "process/procfs.h"
 
 #define OPENER_PATIENCE_MS 50
+#define OPENER_QUEUED_MS 500
 #define OPENER_DEADLINE_MS 5000
 #define OPENER_SUSPECT_MS 60000
 #define OPENER_COMPARED_MS 2000 /* a late answer to a comparison is kept so long */

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/process
+// check: fast, covers core/process core/opener
 /* The opener: answers, answers that come late, processes that end. */
+#include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
+#include "opener/internal/runqueue.h"
 #include "process/procfs.h"
 #include "mapping_help.h"
 #include "worker_help.h"
@@ -305,4 +309,46 @@ TEST(an_opener_that_ends_is_replaced)
 	CHECK_INT(first_call(o, &to.m), 0);
 	CHECK(!pid || process_of_opener() != pid);
 	opener_free(o);
+}
+
+/* A child that has this process's CPU too, or waits. */
+static pid_t child(bool spins)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (spins)
+		;
+	for (;;)
+		pause();
+}
+
+/* A query's time does not count while its process has no CPU. */
+TEST(what_waits_for_a_cpu_does_not_sleep)
+{
+	cpu_set_t all, one;
+	pid_t pids[3];
+	int fds[2];
+
+	CHECK(!sched_getaffinity(0, sizeof(all), &all));
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	CHECK(!sched_setaffinity(0, sizeof(one), &one));
+	for (int i = 0; i < 3; i++)
+		CHECK((pids[i] = child(i < 2)) > 0);
+	CHECK(!sched_setaffinity(0, sizeof(all), &all));
+	for (int i = 0; i < 2; i++)
+		fds[i] = runqueue_open(pids[i]);
+	CHECK(runqueue_has(pids[0]) && runqueue_has(pids[1]) && runqueue_has(getpid()));
+	WAIT_FOR(!runqueue_has(pids[2]));
+	if (fds[0] >= 0)
+		WAIT_FOR(runqueue_wait_ns(fds[0]) > 1000000 && runqueue_wait_ns(fds[1]) > 1000000);
+	for (int i = 0; i < 3; i++) {
+		CHECK(!kill(pids[i], SIGKILL));
+		CHECK_INT(waitpid(pids[i], NULL, 0), pids[i]);
+		CHECK(!runqueue_has(pids[i]));
+	}
+	CHECK_INT(runqueue_wait_ns(-1), 0);
 }
