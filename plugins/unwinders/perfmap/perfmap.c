@@ -249,16 +249,19 @@ static int update(struct jit_process *k)
 
 /* ---- processes ---- */
 
-static struct jit_process *make(struct perfmap *p, uint64_t process)
+/* 0 or -errno: -ESRCH if the process has ended. */
+static int make(struct perfmap *p, uint64_t process, struct jit_process **ret)
 {
 	struct fusee_process_info info = FUSEE_SIZED(struct fusee_process_info);
-	struct jit_process *k = calloc(1, sizeof(*k));
+	struct jit_process *k;
 	struct mapfile_owner owner;
+	int err = p->self.host->unwinder->process_info(process, &info);
 
-	if (!k || p->self.host->unwinder->process_info(process, &info)) {
-		free(k);
-		return NULL;
-	}
+	if (err)
+		return err;
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return -ENOMEM;
 	owner = (struct mapfile_owner){info.ns_pid, info.uid, info.fs_uid, info.start_ns};
 	k->perfmap = p;
 	k->process = process;
@@ -266,11 +269,12 @@ static struct jit_process *make(struct perfmap *p, uint64_t process)
 	if (mapfile_init(&k->file, &owner, -1, MAX_MEMORY)) {
 		mapfile_fini(&k->file);
 		free(k);
-		return NULL;
+		return -ENOMEM;
 	}
 	k->next = p->processes;
 	p->processes = k;
-	return k;
+	*ret = k;
+	return 0;
 }
 
 static int perfmap_mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
@@ -280,11 +284,10 @@ static int perfmap_mapped(void *ctx, uint64_t process, const struct fusee_mappin
 	struct fusee_claim claim = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_NAME,
 					       .range = {m->lo, m->hi});
 	enum map_kind kind;
+	int err = k ? 0 : make(p, process, &k);
 
-	if (!k)
-		k = make(p, process);
-	if (!k)
-		return -ENOMEM;
+	if (err)
+		return err;
 	update(k);
 	if (!map_covers(k->file.map, m->lo, m->hi, &kind))
 		return 0;
