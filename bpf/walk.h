@@ -6,6 +6,7 @@
 #include <fusee/unwinder.bpf.h>
 
 #include "begin.h"
+#include "called.h"
 #include "chunks.h"
 #include "language.h"
 #include "replaced.h"
@@ -110,6 +111,23 @@ FUSEE_FN int native_step(struct fusee_unwind *u, struct scratch *s, const struct
  * functions may be nested, and it calls some of its own.
  */
 
+/* pc is in no published mapping. If it has no code, and a call led there, goes to the caller:
+ * STEP_AGAIN, else STEP_UNKNOWN_CODE. What was interrupted and is not the sampled instruction was
+ * in memory; the sampled instruction itself may be about to come there. */
+__attribute__((noinline)) int sampler_called(__u32 unused)
+{
+	struct fusee_unwind *u = fusee_current();
+	__u8 code;
+
+	__asm__ volatile("" : "+r"(unused));
+	if (!u)
+		return STEP_STOPPED;
+	if (u->pc >= NULL_PAGE &&
+	    (u->flags & FUSEE_FIRST || !fusee_bpf_probe_read_user(&code, 1, (const void *)u->pc)))
+		return STEP_UNKNOWN_CODE;
+	return step_out_of_call(u) == FUSEE_NEXT ? STEP_AGAIN : STEP_UNKNOWN_CODE;
+}
+
 /* Steps a frame; or prepares a language's step: STEP_CLAIMED. */
 __attribute__((noinline)) int sampler_step(__u32 unused)
 {
@@ -128,6 +146,8 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 	m = locate(u, s, at);
 	if (!m || !(u->pc & (UPROBE_PAGE - 1))) { /* what is mapped before the page is not meant */
 		next = sampler_returned(0);
+		if (!m && next == STEP_UNKNOWN_CODE && u->flags & FUSEE_PC_EXACT)
+			next = sampler_called(0);
 		if (!m || next != STEP_UNKNOWN_CODE)
 			return next;
 	}

@@ -10,6 +10,7 @@
 
 #include "loss/loss.h"
 #include "unwind/unwinders.h"
+#include "unwind/internal/walk_called.h"
 #include "unwind/internal/walk_continue.h"
 #include "unwind/internal/walk_guess.h"
 #include "unwind/internal/walk_returns.h"
@@ -507,11 +508,12 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 			out->reason = loss_text(LOSS_RETURN_REPLACED);
 			return;
 		}
-		if (!m && !p->started && out->n)
-			return; /* in exec: registers of the old program, no user stack */
-		if (!m) {
-			out->reason = loss_text(out->n ? LOSS_CALLER_NOT_CODE
-						       : LOSS_CODE_NOT_MAPPED);
+		if (!m && walk_called(n))
+			continue;
+		if (!m) { /* in exec: registers of the old program, no user stack */
+			if (p->started || !out->n)
+				out->reason = loss_text(out->n ? LOSS_CALLER_NOT_CODE
+							       : LOSS_CODE_NOT_MAPPED);
 			return;
 		}
 		out->waiting = wait ? moved_text_awaited(m) : NULL;

@@ -7,6 +7,7 @@ HEAD = r"""
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,52 @@ FN void map(int n)
 }
 """ + MAIN % "map(atoi(argv[2])); burn();"
 
+# How a thread came to address 0 differs (HOW): the handler burns CPU time and goes back behind it. The stack has return addresses
+# of the functions that were called before, so what is guessed from it is wrong.
+NOTHING = HEAD + r"""
+typedef void function(void);
+struct object { long number; function *methods[4]; };
+jmp_buf again;
+struct object object;
+function *volatile nothing, *table[4];
+extern void weak(void) __attribute__((weak));
+FN void fill(void) { for (int i = 0; i < 50; i++) leaf(); sink++; }
+FN void deeper(void) { volatile char room[200]; room[3] = 1; fill(); sink += room[3]; }
+FN void handler(int s) { for (int i = 0; i < 100; i++) leaf(); sink += s; siglongjmp(again, 1); }
+#if HOW == 0 /* a call by a register */
+FN void bad(void) { nothing(); sink++; }
+#elif HOW == 1 /* by memory */
+FN void call(struct object *o) { o->methods[1](); sink++; }
+FN void bad(void) { call(&object); sink++; }
+#elif HOW == 2 /* by a table */
+FN void call(function **f, long n) { f[n](); sink++; }
+FN void bad(void) { call(table, sink & 3); sink++; }
+#elif HOW == 3 /* through the PLT */
+FN void bad(void) { weak(); sink++; }
+#elif HOW == 4 /* of memory that was unmapped */
+FN void bad(void) { function *f = mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); munmap(f, 4096); f(); sink++; }
+#elif HOW == 5 /* a jump out of a function without a frame, whose caller called it and not address 0 */
+FN void tail(void);
+__asm__("tail: xor %eax,%eax\n jmp *%rax\n");
+FN void bad(void) { tail(); sink++; }
+#elif HOW == 6 /* a jump out of a frame */
+FN void bad(void) { deeper(); __asm__ volatile("xor %%eax,%%eax\n jmp *%%rax" ::: "rax", "memory"); deeper(); }
+#elif HOW == 7 /* the same, where a return address of another call lies at sp */
+FN void bad(void)
+{
+	deeper();
+	__asm__ volatile("mov %0,%%rcx\n lea 1f(%%rip),%%rdx\n push %%rdx\n xor %%eax,%%eax\n jmp *%%rax\n call *%%rcx\n 1:"
+			 :: "r"(deeper) : "rax", "rcx", "rdx", "memory");
+	deeper();
+}
+#elif HOW == 8 /* a return to 0, below what was called by the same register */
+FN void smash(void);
+__asm__("smash: movq $0,(%rsp)\n xor %eax,%eax\n ret\n");
+FN void bad(void) { function *volatile f = deeper; f(); f = smash; f(); sink++; }
+#endif
+FN void one(void) { while (go_on()) if (!sigsetjmp(again, 1)) { deeper(); bad(); } sink++; }
+""" + MAIN % "signal(SIGSEGV, handler); one();"
+
 # aligned to 2, as Android's are, and with lengths that are no multiples of 4
 NOTES = """
 .section .note.android.ident,"a",@note
@@ -137,4 +184,5 @@ NOTES = """
 """
 
 PROGRAMS = {"calls.c": CALLS, "chroot.c": CHROOT, "nested.c": NESTED, "split.c": SPLIT, "ifunc.c": IFUNC, "lto1.c": LTO_ONE,
-            "lto2.c": LTO_TWO, "many.c": MANY, "notes.s": NOTES, "fibers.c": FIBERS, "fcontext.c": FCONTEXT}
+            "lto2.c": LTO_TWO, "many.c": MANY, "notes.s": NOTES, "fibers.c": FIBERS, "fcontext.c": FCONTEXT,
+            "nothing.c": NOTHING}
