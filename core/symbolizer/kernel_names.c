@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "bpf/programs.h"
-#include "symbols/kallsyms.h"
+#include "symbolizer/internal/kallsyms.h"
 
 /* How long after a failed read kallsyms is read again: where it was hidden, and out of memory. */
 #define HIDDEN_NS 600000000000ull

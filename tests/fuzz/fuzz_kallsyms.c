@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/symbols/kallsyms.c core/base/buf.c core/base/dict.c
+// sources: core/symbolizer/kallsyms.c core/base/buf.c core/base/dict.c
 // libs:
 // clang-format on
 // The kernel's symbols, whatever they say: a name that is found starts at or before its address.
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "symbols/kallsyms.h"
+#include "symbolizer/internal/kallsyms.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/symbols
+// check: fast, covers core/symbolizer
 #include "test.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#include "symbols/kallsyms.h"
+#include "symbolizer/internal/kallsyms.h"
 
 static int load(struct kallsyms **k, const char *text)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of the running kernel and its modules, from /proc/kallsyms. Runs in the agent, as it is
  * the kernel that writes that file. */
-#ifndef SYMBOLS_KALLSYMS_H
-#define SYMBOLS_KALLSYMS_H
+#ifndef SYMBOLIZER_KALLSYMS_H
+#define SYMBOLIZER_KALLSYMS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/kallsyms.h"
+#include "symbolizer/internal/kallsyms.h"
 
 #include <ctype.h>
 #include <errno.h>
