@@ -63,7 +63,7 @@ int symtab_add_one(struct symtab *t, uint64_t start, uint64_t size, const char *
 		   const char *suffix)
 {
 	const Elf64_Sym y = {.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)};
-	struct symtab_entry e = {start, size, (uint32_t)t->names.len, rank_of(&y, name)};
+	struct symtab_entry e = {start, size, (uint32_t)t->names.len, rank_of(&y, name), 0};
 
 	if (t->names.len + 2 * MAX_NAME > UINT32_MAX)
 		return 0;
@@ -93,7 +93,8 @@ static int add_symbols(struct symtab *t, const struct source *src, const char *s
 		if (t->names.len + MAX_NAME > UINT32_MAX)
 			break;
 		e = (struct symtab_entry){y.st_value, y.st_size, (uint32_t)t->names.len,
-					  rank_of(&y, name)};
+					  rank_of(&y, name),
+					  ELF64_ST_TYPE(y.st_info) == STT_GNU_IFUNC};
 		if (buf_add(&t->names, name, strnlen(name, MAX_NAME)) || buf_add(&t->names, "", 1))
 			return -ENOMEM;
 		if (push(t, &e))

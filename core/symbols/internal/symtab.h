@@ -14,8 +14,9 @@ struct fdes;
 
 struct symtab_entry {
 	uint64_t start, size;
-	uint32_t name; /* position in names */
-	uint32_t rank; /* of aliases, the highest gives the name */
+	uint32_t name;        /* position in names */
+	uint32_t rank : 31;   /* of aliases, the highest gives the name */
+	uint32_t chooses : 1; /* STT_GNU_IFUNC: the code at start chooses the function */
 };
 
 struct symtab {
