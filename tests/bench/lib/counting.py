@@ -13,7 +13,7 @@ import meter
 
 LOOKUP_ELEM, MAP_BY_ID = 1, 14  # bpf()'s commands
 PERF_EVENT = 7  # BPF_PROG_TYPE_PERF_EVENT
-LOOKUP, READ = 1, 112  # helpers
+LOOKUP, OUTPUT, READ = 1, 25, 112  # helpers
 STEPS, BYTES, COUNTED = 0, 256, 257  # places beside the helpers' numbers; how many there are
 DEFINED = re.compile(r"\(\*(\w+)\)\([^;]*?\)\s*=\s*\(void \*\)(\d+);", re.S)
 HEADER = """/* Included before each BPF program. A helper is a function pointer: its definition,
@@ -41,16 +41,15 @@ static __attribute__((always_inline)) inline void counted(unsigned what, unsigne
 }
 
 #define COUNTED_SECOND(a, b, ...) b
-#define COUNTED_STEP() \\
-	if (!__builtin_strcmp(__func__, "fusee_step_dwarf")) \\
-		counted(%(steps)d, 1)
 """
+KERNEL = "include/fusee/unwinder_kernel.h"
+STEP = re.compile(r"#define FUSEE_NATIVE_STEP\(.*?fusee_current\(\); *\\\n", re.S)
 
 
 def helpers(root):
     """{name: number} of all that the BPF sources declare"""
-    out, paths = {}, [os.path.join(root, "include/fusee/unwinder.bpf.h")]
-    for pattern in ("bpf/*.h", "bpf/*.c", "plugins/unwinders/*/*.bpf.c"):
+    out, paths = {}, []
+    for pattern in ("include/fusee/unwinder*.h", "bpf/*.h", "bpf/*.c", "plugins/unwinders/*/*.bpf.c"):
         paths += glob.glob(os.path.join(root, pattern))
     for path in paths:
         with open(path) as f:
@@ -59,12 +58,10 @@ def helpers(root):
 
 
 def header(root):
-    text = HEADER % dict(counted=COUNTED, steps=STEPS)
+    text = HEADER % dict(counted=COUNTED)
     for name, number in sorted(helpers(root).items()):
         extra = ""
-        if number == LOOKUP:  # each step looks its state up once
-            extra = "COUNTED_STEP(); "
-        elif number == READ:
+        if number == READ:
             extra = "counted(%d, COUNTED_SECOND(__VA_ARGS__, 0)); " % BYTES
         text += "#define %s(...) ({ %scounted(%d, 1); (%s)(__VA_ARGS__); })\n" % (
             name,
@@ -73,6 +70,17 @@ def header(root):
             name,
         )
     return text
+
+
+def counting_steps(root):
+    """The header that makes a step of a native unwinder's function, which counts those of dwarf."""
+    with open(os.path.join(root, KERNEL)) as f:
+        text = f.read()
+    found = STEP.search(text)
+    if not found:
+        raise RuntimeError("%s has no FUSEE_NATIVE_STEP that is understood" % KERNEL)
+    count = 'if (#name[0] == \'d\') counted(%d, 1); \\\n' % STEPS
+    return text[: found.end()] + count + text[found.end() :]
 
 
 def build(root, build_dir):
@@ -85,10 +93,14 @@ def build(root, build_dir):
     path = os.path.join(folder, "counting.h")
     with open(path, "w") as f:
         f.write(header(root))
+    first = os.path.join(folder, "first")
+    os.makedirs(os.path.join(first, "fusee"))
+    with open(os.path.join(first, "fusee", os.path.basename(KERNEL)), "w") as f:
+        f.write(counting_steps(root))
     for part in ("core/bpf", "plugins/unwinders"):  # those that embed BPF programs
         shutil.rmtree(os.path.join(folder, "obj", part), ignore_errors=True)
     subprocess.run(
-        ["make", "-s", "-C", root, "B=" + folder, "CLANG=clang -include " + path, "all"],
+        ["make", "-s", "-C", root, "B=" + folder, "CLANG=clang -I %s -include %s" % (first, path), "all"],
         check=True,
         stdout=subprocess.DEVNULL,
     )
