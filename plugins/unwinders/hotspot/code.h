@@ -48,6 +48,10 @@ FUSEE_FN __u32 tail_length(const struct near *n, __u32 i)
 		return 4;
 	if (a == 0x41 && b == 0x85 && c == 0x02) /* test %eax,(%r10) */
 		return 3;
+	if (a == 0x85 && b == 0x05) /* test %eax,d32(%rip) */
+		return 6;
+	if (a == 0x49 && b == 0xba) /* mov $i64,%r10 */
+		return 10;
 	if (a == 0x49 && b == 0x83 && c == 0x7f) /* cmpq $i8,d8(%r15) */
 		return 5;
 	if (a == 0x49 && b == 0x83 && c == 0xbf)

@@ -93,6 +93,17 @@ struct method {
 	__u64 constants, pool, name;
 };
 
+/* The slot of the pool that has the source file's name; 0: there is none. */
+FUSEE_FN unsigned short file_index(struct fusee_unwind *u, __u64 pool, __u64 class)
+{
+	__u32 of_pool = word(u, HOTSPOT_POOL_FILE), of_class = word(u, HOTSPOT_CLASS_FILE);
+	unsigned short index;
+
+	if (!of_pool && !of_class)
+		return 0;
+	return AT(u, &index, of_pool ? pool + of_pool : class + of_class) ? 0 : index;
+}
+
 /* Emits the method m, whose key is in KEY. 0 or -1. */
 FUSEE_FN int emit_method(struct fusee_unwind *u, const struct method *m)
 {
@@ -123,8 +134,8 @@ FUSEE_FN int emit_method(struct fusee_unwind *u, const struct method *m)
 	head->signature_bytes = n < 0 ? 0 : (unsigned short)n;
 	at += head->signature_bytes;
 	n = -1;
-	if (!AT(u, &index, m->pool + word(u, HOTSPOT_POOL_FILE)) && index &&
-	    !symbol_at(u, m->pool, index, &symbol))
+	index = file_index(u, m->pool, holder);
+	if (index && !symbol_at(u, m->pool, index, &symbol))
 		n = put_symbol(u, buffer, at, symbol, HOTSPOT_FILE_BYTES);
 	head->file_bytes = n < 0 ? 0 : (unsigned short)n;
 	at += head->file_bytes;
@@ -182,7 +193,7 @@ FUSEE_FN int note_scopes(struct fusee_unwind *u, struct near *n, __u32 offset, _
 	__u32 scope = (__u32)r, complete;
 	struct scope s = {0};
 
-	if (r < 0 || AT(u, &complete, u->scratch[BLOB] + word(u, HOTSPOT_BLOB_FRAME_COMPLETE)))
+	if (r < 0 || blob_complete(u, &complete))
 		return -1;
 	if (is_exact(u) && (__s32)offset < (__s32)complete)
 		return 0; /* it begins: nothing that was inlined is executed */

@@ -38,17 +38,28 @@ static bool read_heap(struct hotspot_memory *m, const uint32_t *w, uint64_t at, 
 	       h->shift <= 16;
 }
 
+/* Where the addresses of the heaps of code are, and how many. false: there are none yet. */
+static bool find_heaps(struct hotspot_memory *m, const uint32_t *w, uint64_t *data, uint32_t *n)
+{
+	uint64_t array;
+
+	*data = address(w + HOTSPOT_ONE_HEAP);
+	*n = 1;
+	return hotspot_has_one_heap(w) ||
+	       (hotspot_memory_read(m, address(w + HOTSPOT_HEAPS), &array, sizeof(array)) &&
+		array && hotspot_memory_read(m, array + w[HOTSPOT_ARRAY_LEN], n, sizeof(*n)) &&
+		*n <= HOTSPOT_MOST_HEAPS &&
+		hotspot_memory_read(m, array + w[HOTSPOT_ARRAY_DATA], data, sizeof(*data)));
+}
+
 /* Writes the heaps of code into the words; the number of them. */
 static uint32_t read_heaps(struct hotspot_memory *m, uint32_t *w)
 {
-	uint64_t array, data, at;
+	uint64_t data, at;
 	struct heap h;
 	uint32_t n, i;
 
-	if (!hotspot_memory_read(m, address(w + HOTSPOT_HEAPS), &array, sizeof(array)) || !array ||
-	    !hotspot_memory_read(m, array + w[HOTSPOT_ARRAY_LEN], &n, sizeof(n)) ||
-	    n > HOTSPOT_MOST_HEAPS ||
-	    !hotspot_memory_read(m, array + w[HOTSPOT_ARRAY_DATA], &data, sizeof(data)))
+	if (!find_heaps(m, w, &data, &n))
 		return 0;
 	for (i = 0; i < n; i++) {
 		uint32_t *to = w + HOTSPOT_FIRST_HEAP + i * HOTSPOT_HEAP_WORDS;

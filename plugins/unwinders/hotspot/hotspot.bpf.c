@@ -35,8 +35,8 @@ static int find_in_heap(struct fusee_unwind *u, __u32 heap)
 	}
 	at = lo + (at << shift);
 	if (AT(u, &length, at + word(u, HOTSPOT_BLOCK_LENGTH)) ||
-	    AT(u, &used, at + word(u, HOTSPOT_BLOCK_USED)) || !used || length >> 32 ||
-	    u->pc - at >= length << shift)
+	    AT(u, &used, at + word(u, HOTSPOT_BLOCK_USED)) || !used ||
+	    u->pc - at >= (length & 0xffffffff) << shift) /* 4 bytes or 8, by release */
 		return -1;
 	u->scratch[BLOB] = at + word(u, HOTSPOT_BLOCK_SIZE);
 	return 0;
@@ -94,9 +94,8 @@ FUSEE_FN int read_frame(struct fusee_unwind *u, struct frame *f)
 	__u64 blob = u->scratch[BLOB], code;
 	__u32 size, complete;
 
-	if (AT(u, &size, blob + word(u, HOTSPOT_BLOB_FRAME_SIZE)) ||
-	    AT(u, &complete, blob + word(u, HOTSPOT_BLOB_FRAME_COMPLETE)) ||
-	    AT(u, &code, blob + word(u, HOTSPOT_BLOB_CODE)))
+	if (AT(u, &size, blob + word(u, HOTSPOT_BLOB_FRAME_SIZE)) || blob_complete(u, &complete) ||
+	    blob_code(u, &code))
 		return -1;
 	f->size = size < MOST_FRAME / 8 ? size * 8 : 0;
 	f->edge = EDGE_NONE;
@@ -132,12 +131,17 @@ FUSEE_PART(fusee_hotspot_leave_sized, leave_sized)
  * that of a handler then, and ORIGINAL becomes what it was. */
 static int is_deoptimized(struct fusee_unwind *u, __u32 unused)
 {
-	__u64 blob = u->scratch[BLOB], handler;
-	__u32 at;
+	__u32 absolute = word(u, HOTSPOT_NMETHOD_DEOPT), at;
+	__u32 offset = word(u, HOTSPOT_NMETHOD_DEOPT_OFFSET);
+	__u64 blob = u->scratch[BLOB], handler = 0;
 
 	(void)unused;
-	return !is_exact(u) && word(u, HOTSPOT_NMETHOD_DEOPT) && word(u, HOTSPOT_NMETHOD_ORIG_PC) &&
-	       !AT(u, &handler, blob + word(u, HOTSPOT_NMETHOD_DEOPT)) && u->pc == handler &&
+	if (is_exact(u) || !word(u, HOTSPOT_NMETHOD_ORIG_PC))
+		return 0;
+	if (absolute ? AT(u, &handler, blob + absolute)
+		     : !offset || blob_number(u, offset, &handler))
+		return 0;
+	return u->pc == handler + (absolute ? 0 : blob) &&
 	       !AT(u, &at, blob + word(u, HOTSPOT_NMETHOD_ORIG_PC)) && at < MOST_FRAME &&
 	       !AT(u, &u->scratch[ORIGINAL], u->sp + at);
 }
@@ -150,8 +154,7 @@ static int push_compiled(struct fusee_unwind *u, __u32 unused)
 	__u32 id, offset;
 
 	(void)unused;
-	if (AT(u, &id, blob + word(u, HOTSPOT_NMETHOD_COMPILE_ID)) ||
-	    AT(u, &code, blob + word(u, HOTSPOT_BLOB_CODE)) ||
+	if (AT(u, &id, blob + word(u, HOTSPOT_NMETHOD_COMPILE_ID)) || blob_code(u, &code) ||
 	    AT(u, &u->scratch[METHOD], blob + word(u, HOTSPOT_NMETHOD_METHOD)))
 		return -1;
 	offset = (__u32)(FUSEE_CALL(fusee_hotspot_is_deoptimized, u, 0)
@@ -172,7 +175,8 @@ FUSEE_PART(fusee_hotspot_push_compiled, push_compiled)
 
 #define FARTHEST (1ull << 20) /* bytes of one interpreted frame, at most */
 
-/* frame_x86.hpp of JDK 9 and later: the words of an interpreted frame, from its last on. */
+/* frame_x86.hpp of JDK 9 and later: the words of an interpreted frame, from its last on. 8 has no
+ * mirror, so that bcp is where others have locals. */
 struct interpreted {
 	__u64 bcp, locals, cache, data, mirror, method, last_sp, sender_sp, fp, pc;
 };
@@ -209,6 +213,12 @@ static int leave_bare(struct fusee_unwind *u, __u32 moved)
 }
 FUSEE_PART(fusee_hotspot_leave_bare, leave_bare)
 
+/* While a frame is made, rbp is it already, and its words are those of an earlier frame. */
+FUSEE_FN int is_made(struct fusee_unwind *u)
+{
+	return u->fp - u->sp >= BELOW_FP - (address(u, HOTSPOT_ONE_HEAP) ? 8 : 0);
+}
+
 /* Is this a frame of the interpreter, with METHOD? Its bci, HOTSPOT_NO_BCI: it has none or it is
  * not known; -1: it is no such frame. */
 FUSEE_FN __s64 read_interpreted(struct fusee_unwind *u, struct interpreted *f)
@@ -216,7 +226,7 @@ FUSEE_FN __s64 read_interpreted(struct fusee_unwind *u, struct interpreted *f)
 	__u64 constants, code;
 	unsigned short size;
 
-	if (u->flags & FUSEE_FP_LOST || u->fp & 7 || u->fp - u->sp > FARTHEST ||
+	if (u->flags & FUSEE_FP_LOST || u->fp & 7 || u->fp - u->sp > FARTHEST || !is_made(u) ||
 	    fusee_read(u, f, sizeof(*f), u->fp - BELOW_FP) || f->sender_sp & 7 ||
 	    f->sender_sp < u->fp + 8 || f->sender_sp - u->fp > FARTHEST ||
 	    !is_java_code(u, f->pc) ||
@@ -227,12 +237,26 @@ FUSEE_FN __s64 read_interpreted(struct fusee_unwind *u, struct interpreted *f)
 	if (!size) /* a native method */
 		return HOTSPOT_NO_BCI;
 	code = constants + word(u, HOTSPOT_CONST_SIZE);
+	if (address(u, HOTSPOT_ONE_HEAP))
+		f->bcp = f->locals;
 	if (is_exact(u) && u->regs[FUSEE_X86_R13] - code < size)
 		return (__s64)(u->regs[FUSEE_X86_R13] - code);
 	return f->bcp - code < size ? (__s64)(f->bcp - code) : -1;
 }
 
-/* A frame is being made: rbp is it already, rax its return address still, r13 the caller's sp. 1:
+/* Has this function of the interpreter pushed this return address itself? It is in rax still, or
+ * the method, which is in rbx, is pushed too. */
+FUSEE_FN int is_begun(struct fusee_unwind *u, __u64 pc)
+{
+	__u64 method;
+
+	if (u->regs[FUSEE_X86_RAX] == pc)
+		return 1;
+	return u->fp - u->sp >= 24 && !AT(u, &method, u->fp - 24) &&
+	       method == u->regs[FUSEE_X86_RBX];
+}
+
+/* A frame is being made: rbp is it already. Its first word, before that r13, is the caller's sp. 1:
  * the state is the caller's. */
 static int leave_begun(struct fusee_unwind *u, __u32 unused)
 {
@@ -240,8 +264,9 @@ static int leave_begun(struct fusee_unwind *u, __u32 unused)
 
 	(void)unused;
 	if (!is_exact(u) || u->fp & 7 || u->fp - u->sp > sizeof(struct interpreted) ||
-	    AT(u, &saved, u->fp) || !is_java_code(u, saved[1]) ||
-	    saved[1] != u->regs[FUSEE_X86_RAX] || sender < u->fp + 8)
+	    AT(u, &saved, u->fp) || !is_java_code(u, saved[1]) || !is_begun(u, saved[1]) ||
+	    (u->fp - u->sp >= 8 && AT(u, &sender, u->fp - 8)) || sender & 7 || sender < u->fp + 8 ||
+	    sender - u->fp > FARTHEST)
 		return 0;
 	u->fp = saved[0];
 	to_caller(u, saved[1], sender > u->sp ? sender : u->sp + 8);

@@ -138,13 +138,13 @@ static const char *const reasons[] = HOTSPOT_REASONS;
 
 static const char *const files[] = {"libjvm.so", NULL};
 static const struct fusee_runtime runtimes[] = {
-	FUSEE_SIZED(struct fusee_runtime, .name = "Java", .files = files, .major = 17),
+	FUSEE_SIZED(struct fusee_runtime, .name = "Java", .files = files, .major = 8),
 };
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.flags = FUSEE_UNWINDER_LATE,
-	.slab_version = 4,
+	.slab_version = 5,
 	.frame_type = "jvm",
 	.reasons = reasons,
 	.bpf = hotspot_bpf,
@@ -157,7 +157,7 @@ static const struct fusee_unwinder_ops ops = {
 	.symbolize = on_symbolize,
 	.detach = on_detach,
 	.runtimes = FUSEE_TABLE(runtimes),
-	.tested = "OpenJDK 17.0.15, 21.0.8",
+	.tested = "OpenJDK 8u504, 11.0.13, 17.0.9, 17.0.15, 21.0.8, 25.0.2, 26.0.2.1",
 };
 
 FUSEE_PLUGIN(hotspot, FUSEE_UNWINDER, .version = "0.1",

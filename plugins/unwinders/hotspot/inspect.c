@@ -139,9 +139,13 @@ static const struct required *find_missing(const struct library *l)
 {
 	bool found[HOTSPOT_FIELD_WORDS] = {false};
 
-	for (uint32_t i = 0; i < REQUIRED; i++)
-		found[hotspot_required[i].word] |= hotspot_required[i].may_lack ||
-						   l->words[LAYOUT_VARIABLES + i];
+	for (uint32_t i = 0; i < REQUIRED; i++) {
+		const struct required *q = &hotspot_required[i];
+
+		found[q->word] |= q->need != MUST || l->words[LAYOUT_VARIABLES + i];
+		if (q->need == INSTEAD)
+			found[q->instead] |= l->words[LAYOUT_VARIABLES + i] != 0;
+	}
 	for (uint32_t i = 0; i < REQUIRED; i++)
 		if (!found[hotspot_required[i].word])
 			return &hotspot_required[i];

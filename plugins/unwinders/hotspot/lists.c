@@ -27,6 +27,24 @@ static enum hotspot_lists take_address(struct hotspot_memory *m, uint32_t *words
 	return HOTSPOT_LISTS_READ;
 }
 
+/* The bytes of the number that the field of this entry is, by the name of its type. */
+static enum hotspot_lists take_bytes(struct hotspot_memory *m, uint32_t *word, uint64_t entry)
+{
+	static const char *const short_types[] = {"short", "unsigned short", "int16_t", "uint16_t",
+						  "u2"};
+	char type[24];
+	uint64_t at;
+
+	if (!hotspot_memory_read(m, entry + LAYOUT_FIELD_TEXT, &at, sizeof(at)))
+		return HOTSPOT_LISTS_UNREADABLE;
+	hotspot_memory_text(m, at, type, sizeof(type));
+	*word = 4;
+	for (size_t i = 0; i < sizeof(short_types) / sizeof(*short_types); i++)
+		if (!strcmp(type, short_types[i]))
+			*word = 2;
+	return *type ? HOTSPOT_LISTS_READ : HOTSPOT_LISTS_STRANGE;
+}
+
 /* Sets the words of what is required by its entry at this address. */
 static enum hotspot_lists take(struct hotspot_memory *m, uint32_t *words, const struct required *q,
 			       uint64_t entry)
@@ -36,6 +54,8 @@ static enum hotspot_lists take(struct hotspot_memory *m, uint32_t *words, const 
 
 	if (q->kind == STATIC)
 		return take_address(m, words + q->word, entry + LAYOUT_FIELD_ADDRESS);
+	if (q->kind == BYTES)
+		return take_bytes(m, words + q->word, entry);
 	if (q->kind == CONSTANT) {
 		if (!hotspot_memory_read(m, entry + LAYOUT_CONSTANT_VALUE, &constant, 4))
 			return HOTSPOT_LISTS_UNREADABLE;
@@ -58,7 +78,8 @@ static enum hotspot_lists take_version(struct hotspot_memory *m, uint32_t *words
 		    m, words[HOTSPOT_VERSION] | (uint64_t)words[HOTSPOT_VERSION + 1] << 32,
 		    &version, sizeof(version)))
 		return HOTSPOT_LISTS_UNREADABLE;
-	words[HOTSPOT_EXCESS] = version >= 20;
+	/* 8 has a version of its own, 25 */
+	words[HOTSPOT_EXCESS] = version >= 20 && !hotspot_has_one_heap(words);
 	return HOTSPOT_LISTS_READ;
 }
 

@@ -11,6 +11,12 @@ enum hotspot_lists {
 	HOTSPOT_LISTS_STRANGE, /* the lists are laid out otherwise */
 };
 
+/* Is this JVM of 8? */
+static inline bool hotspot_has_one_heap(const uint32_t *words)
+{
+	return words[HOTSPOT_ONE_HEAP] || words[HOTSPOT_ONE_HEAP + 1];
+}
+
 /* Reads the lists with which the JVM describes itself. */
 enum hotspot_lists hotspot_read_lists(struct hotspot_memory *, struct hotspot_jvm *);
 

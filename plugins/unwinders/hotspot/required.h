@@ -16,16 +16,24 @@ enum required_kind {
 	STATIC,   /* the address of a static field, in two words */
 	SIZE,     /* of the type */
 	CONSTANT, /* the value of the constant `type` */
+	BYTES,    /* of the number that the field is: 2 or 4 */
 };
 
 /* What a word of a process is. */
 struct required {
 	const char *type, *field;
 	uint8_t word, kind; /* enum hotspot_word, required_kind */
-	bool may_lack;      /* the word is 0 then */
+	uint8_t need;       /* enum required_need */
+	uint8_t instead;    /* INSTEAD: of this word */
 };
 
-#define REQUIRED 46u
+enum required_need {
+	MUST,
+	MAY,     /* be missing: the word is 0 then */
+	INSTEAD, /* one of two words must be set */
+};
+
+#define REQUIRED 60u
 
 extern const struct required hotspot_required[REQUIRED];
 
@@ -33,6 +41,7 @@ extern const struct required hotspot_required[REQUIRED];
 enum {
 	LAYOUT_FIELD_TYPE = 0,
 	LAYOUT_FIELD_NAME = 8,
+	LAYOUT_FIELD_TEXT = 16, /* the field's type */
 	LAYOUT_FIELD_STATIC = 24,
 	LAYOUT_FIELD_OFFSET = 32,
 	LAYOUT_FIELD_ADDRESS = 40,
@@ -45,7 +54,7 @@ enum {
 	LAYOUT_CONSTANT = 16,
 };
 
-#define LAYOUT_VARIABLES 12u
+#define LAYOUT_VARIABLES 13u
 
 struct layout {
 	const char *symbol;

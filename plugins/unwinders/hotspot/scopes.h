@@ -17,30 +17,95 @@ FUSEE_FN int description(struct fusee_unwind *u, __u64 table, __u32 i, __u32 fie
 	return AT(u, value, table + (__u64)i * word(u, HOTSPOT_PC_SIZE) + word(u, field));
 }
 
+/* Where the offsets of the tables count from. 0 or -1. */
+FUSEE_FN int tables_begin(struct fusee_unwind *u, __u64 *base)
+{
+	__u32 at = word(u, HOTSPOT_NMETHOD_IMMUTABLE);
+
+	*base = u->scratch[BLOB];
+	return at ? AT(u, base, *base + at) : 0;
+}
+
+/* Where the packed descriptions begin. 0 or -1. */
+FUSEE_FN int scopes_begin(struct fusee_unwind *u, __u64 *scopes)
+{
+	__u32 at = word(u, HOTSPOT_NMETHOD_SCOPES);
+	__u64 base;
+
+	if (at)
+		return AT(u, scopes, u->scratch[BLOB] + at);
+	if (tables_begin(u, &base) ||
+	    blob_number(u, word(u, HOTSPOT_NMETHOD_SCOPES_OFFSET), scopes))
+		return -1;
+	*scopes += base;
+	return 0;
+}
+
+/* Where the methods are that the descriptions number. 0 or -1. */
+FUSEE_FN int metadata_begin(struct fusee_unwind *u, __u64 *metadata)
+{
+	__u64 blob = u->scratch[BLOB], number;
+	unsigned short narrow;
+
+	if (!word(u, HOTSPOT_NMETHOD_METADATA)) {
+		if (AT(u, metadata, blob + word(u, HOTSPOT_BLOB_MUTABLE)) ||
+		    blob_number(u, word(u, HOTSPOT_BLOB_RELOCATIONS), &number))
+			return -1;
+		*metadata += number;
+		return 0;
+	}
+	if (word(u, HOTSPOT_METADATA_BYTES) == sizeof(narrow)) {
+		if (AT(u, &narrow, blob + word(u, HOTSPOT_NMETHOD_METADATA)) ||
+		    blob_number(u, word(u, HOTSPOT_BLOB_DATA), metadata))
+			return -1;
+		*metadata += blob + narrow;
+		return 0;
+	}
+	if (blob_number(u, word(u, HOTSPOT_NMETHOD_METADATA), metadata))
+		return -1;
+	*metadata += blob;
+	return 0;
+}
+
+/* The table of descriptions. 0 or -1. */
+FUSEE_FN int descriptions(struct fusee_unwind *u, __u64 *table, __u64 *end)
+{
+	__u32 at = word(u, HOTSPOT_NMETHOD_PCS_END);
+	__u64 base;
+
+	if (tables_begin(u, &base) || blob_number(u, word(u, HOTSPOT_NMETHOD_PCS), table))
+		return -1;
+	*table += base;
+	if (!at)
+		return scopes_begin(u, end);
+	if (blob_number(u, at, end))
+		return -1;
+	*end += base;
+	return 0;
+}
+
 /* Where the description begins of what is executed at this offset of the code: a caller's call is
  * described exactly, an interrupted instruction by what follows. 0: there is none; -1: it cannot be
  * read. */
 static int find_scope(struct fusee_unwind *u, __u32 offset)
 {
-	__u32 size = word(u, HOTSPOT_PC_SIZE), lo = 0, hi, from, to;
-	__u64 blob = u->scratch[BLOB];
+	__u32 size = word(u, HOTSPOT_PC_SIZE), lo = 0, hi, to;
+	__u64 table, end;
 	struct near *n = near(u);
 	__s32 at = 0, scope = 0;
 
-	if (!n || !word(u, HOTSPOT_NMETHOD_SCOPES) || !size)
+	if (!n || !word(u, HOTSPOT_NMETHOD_PCS) || !size)
 		return 0;
-	if (AT(u, &from, blob + word(u, HOTSPOT_NMETHOD_PCS)) ||
-	    AT(u, &to, blob + word(u, HOTSPOT_NMETHOD_PCS_END)))
+	if (descriptions(u, &table, &end))
 		return -1;
-	if (from > to)
+	if (table > end || (end - table) >> 32)
 		return 0;
-	blob += from;
-	hi = (to - from) / size;
+	hi = (__u32)(end - table) / size;
 	to = hi;
 	for (int i = 0; i < MOST_HALVES && lo < hi; i++) {
 		__u32 middle = (lo + hi) / 2;
 
-		if (description(u, blob, middle, HOTSPOT_PC_OFFSET, &at))
+		if (description(u, table, middle, HOTSPOT_PC_OFFSET, &at))
 			return -1;
 		if (at < (__s32)offset)
 			lo = middle + 1;
@@ -51,8 +116,8 @@ static int find_scope(struct fusee_unwind *u, __u32 offset)
 	}
 	if (lo >= to)
 		return 0;
-	if (description(u, blob, lo, HOTSPOT_PC_OFFSET, &at) ||
-	    description(u, blob, lo, HOTSPOT_PC_SCOPE, &scope))
+	if (description(u, table, lo, HOTSPOT_PC_OFFSET, &at) ||
+	    description(u, table, lo, HOTSPOT_PC_SCOPE, &scope))
 		return -1;
 	if (!is_exact(u) && at != (__s32)offset)
 		return 0;
@@ -85,11 +150,10 @@ struct scope {
 /* Reads the description at this offset. 0; 1: it has no method; -1: it cannot be read. */
 FUSEE_FN int read_scope(struct fusee_unwind *u, struct near *n, __u32 offset, struct scope *s)
 {
-	__u32 i = 0, excess = word(u, HOTSPOT_EXCESS), number, metadata;
-	__u64 blob = u->scratch[BLOB], data;
+	__u32 i = 0, excess = word(u, HOTSPOT_EXCESS), number;
+	__u64 data, metadata;
 
-	if (AT(u, &data, blob + word(u, HOTSPOT_NMETHOD_SCOPES)) ||
-	    AT(u, &metadata, blob + word(u, HOTSPOT_NMETHOD_METADATA)) ||
+	if (scopes_begin(u, &data) || metadata_begin(u, &metadata) ||
 	    fusee_read(u, n->packed, sizeof(n->packed), data + offset))
 		return -1;
 	s->outer = unpack(n, &i, excess);
@@ -97,7 +161,7 @@ FUSEE_FN int read_scope(struct fusee_unwind *u, struct near *n, __u32 offset, st
 	s->bci = unpack(n, &i, excess) - 1; /* InvocationEntryBci is -1 */
 	if (!number || number >> 24)
 		return 1;
-	return AT(u, &s->method, blob + metadata + 8ull * (number - 1));
+	return AT(u, &s->method, metadata + 8ull * (number - 1));
 }
 
 #endif

@@ -88,6 +88,44 @@ FUSEE_FN int is_behind_call(struct fusee_unwind *u, __u64 at)
 	       (c[5] == 0xff && (c[6] & 0x38) == 0x10) || (c[2] == 0xff && (c[3] & 0x38) == 0x10);
 }
 
+/* A number of the blob, with its sign. 0 or -1. */
+FUSEE_FN int blob_number(struct fusee_unwind *u, __u32 at, __u64 *value)
+{
+	__s32 v;
+
+	if (AT(u, &v, u->scratch[BLOB] + at))
+		return -1;
+	*value = (__u64)v;
+	return 0;
+}
+
+/* Where the code of the blob begins. 0 or -1. */
+FUSEE_FN int blob_code(struct fusee_unwind *u, __u64 *code)
+{
+	__u32 at = word(u, HOTSPOT_BLOB_CODE);
+
+	if (at)
+		return AT(u, code, u->scratch[BLOB] + at);
+	if (blob_number(u, word(u, HOTSPOT_BLOB_CODE_OFFSET), code))
+		return -1;
+	*code += u->scratch[BLOB];
+	return 0;
+}
+
+/* How far in its code the frame is complete. 0 or -1. */
+FUSEE_FN int blob_complete(struct fusee_unwind *u, __u32 *complete)
+{
+	__u64 at = u->scratch[BLOB] + word(u, HOTSPOT_BLOB_FRAME_COMPLETE);
+	short narrow;
+
+	if (word(u, HOTSPOT_COMPLETE_BYTES) != sizeof(narrow))
+		return AT(u, complete, at);
+	if (AT(u, &narrow, at))
+		return -1;
+	*complete = (__u32)narrow;
+	return 0;
+}
+
 /* The caller is at this pc; its sp is this. The frame pointer stays. */
 FUSEE_FN int to_caller(struct fusee_unwind *u, __u64 pc, __u64 sp)
 {

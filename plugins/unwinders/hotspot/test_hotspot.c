@@ -47,7 +47,8 @@ struct made {
 	uint64_t text, object;
 	void *names;
 	char said[256];
-	char stack[512]; /* innermost first, a space behind each */
+	const char *file; /* of the innermost method */
+	char stack[512];  /* innermost first, a space behind each */
 	struct fusee_claim claims[4];
 	uint32_t nclaims, nwords;
 };
@@ -158,7 +159,7 @@ static uint64_t text(const char *t)
 struct listed {
 	const char *type, *field; /* NULL: a type, with its size */
 	uint64_t value;
-	int is_static;
+	int is_static; /* 1; 2: a field of two bytes */
 };
 
 static const struct listed listed[] = {
@@ -206,6 +207,15 @@ static const struct listed listed[] = {
 	{"PcDesc", NULL, 16, 0},
 };
 
+static void put_field(uint64_t at, const struct listed *l)
+{
+	put(at, text(l->type));
+	put(at + 8, text(l->field));
+	put(at + 16, text(l->is_static == 2 ? "int16_t" : "int"));
+	put(at + 24, l->is_static == 1);
+	put(at + (l->is_static == 1 ? 40 : 32), l->value);
+}
+
 static void make_lists(void)
 {
 	uint64_t field = FIELDS, type = TYPES;
@@ -226,10 +236,7 @@ static void make_lists(void)
 			type += LAYOUT_TYPE;
 			continue;
 		}
-		put(field, text(l->type));
-		put(field + 8, text(l->field));
-		put(field + 24, (uint64_t)l->is_static);
-		put(field + (l->is_static ? 40 : 32), l->value);
+		put_field(field, l);
 		field += LAYOUT_FIELD;
 	}
 }
@@ -279,7 +286,7 @@ static void put_int(uint64_t at, int v)
 /* At the call in `outer`, `inner` was inlined at bci 5, and calls at bci 2. */
 static void make_scopes(uint64_t outer, uint64_t inner)
 {
-	uint64_t blob = COMPILED + 16, scopes = COMPILED + 0x340, pcs = COMPILED + 0x380;
+	uint64_t blob = COMPILED + 16, scopes = COMPILED + 0x370, pcs = COMPILED + 0x340;
 	uint64_t metadata = COMPILED + 0x3c0;
 	static const unsigned char outermost[] = {0, 1, 6, 0xff}, inlined[] = {10, 2, 3, 0xff};
 
@@ -329,6 +336,7 @@ static uint64_t method(const char *class, const char *name)
 	put_int(constants + 24, 10); /* words: 16 bytes of code, 16 of its table of lines */
 	memcpy(m.memory + constants + 64, LINES, sizeof(LINES));
 	put_short(pool + 54, 3);
+	put_short(pool + 128 + 60, 3);
 	for (int i = 0; i < 3; i++)
 		put(pool + 72 + 8 * (i + 1), names[i]);
 	put(pool + 24, pool + 128);
@@ -432,6 +440,7 @@ static void note_frame(const struct fusee_unwind *u)
 	if (!(what & HOTSPOT_IS_PLACE)) {
 		named = what & HOTSPOT_IS_STUB ? hotspot_names_stub(&m.names, 1, key)
 					       : hotspot_names_method(&m.names, 1, key);
+		m.file = *m.stack || !named ? m.file : named->file;
 		say(named ? named->name : "?", what & 0xffffffff);
 		return;
 	}
@@ -499,6 +508,151 @@ TEST(a_frame_to_be_deoptimized)
 	CHECK_STR(m.stack, COMPLETE);
 }
 
+/* ---- other releases ---- */
+
+/* The list has these fields, and not those of the same place in `lacks`. */
+static void relist(const struct listed *has, size_t n, const char *const *lacks)
+{
+	uint64_t end = FIELDS;
+
+	for (; *lacks; lacks++)
+		for (uint64_t at = TEXTS; at < m.text; at++)
+			if (!strcmp((char *)m.memory + at, *lacks))
+				m.memory[at] = 'x';
+	while (*(uint64_t *)(void *)(m.memory + end))
+		end += LAYOUT_FIELD;
+	for (size_t i = 0; i < n; i++)
+		put_field(end + i * LAYOUT_FIELD, &has[i]);
+}
+
+static void check_stack(void)
+{
+	CHECK_INT(claim(), 0);
+	CHECK_INT(m.nclaims, 1);
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, COMPLETE);
+}
+
+/* Offsets of tables count from `base` on. */
+static void move_tables(uint64_t blob, uint64_t base, int scopes, int pcs)
+{
+	put_int(blob + scopes, (int)(COMPILED + 0x370 - base));
+	put_int(blob + pcs, (int)(COMPILED + 0x340 - base));
+}
+
+static void put_code_offsets(void)
+{
+	const uint64_t blobs[] = {INTERPRETER + 16, COMPILED + 16, STUBS + 16};
+
+	for (int i = 0; i < 3; i++) {
+		put(blobs[i] + 32, 0);
+		put_int(blobs[i] + 36, 0x170);
+	}
+}
+
+/* 8: one heap; offsets, also of the handler; interpreted frames have no mirror; the class has the
+ * file's name. */
+TEST(the_layout_of_8)
+{
+	static const struct listed has[] = {
+		{"CodeCache", "_heap", HEAPS + 0x30, 1},
+		{"GenericGrowableArray", "_len", 0, 0},
+		{"CodeBlob", "_code_offset", 36, 0},
+		{"nmethod", "_scopes_data_offset", 276, 0},
+		{"nmethod", "_deoptimize_offset", 280, 0},
+		{"InstanceKlass", "_source_file_name_index", 60, 0},
+	};
+	static const char *const lacks[] = {"_heaps",
+					    "GrowableArrayBase",
+					    "_code_begin",
+					    "_scopes_data_begin",
+					    "_deopt_handler_begin",
+					    "_source_file_name_index",
+					    NULL};
+	uint64_t blob = COMPILED + 16, fps[] = {STACK + 0x100, STACK + 0x200};
+
+	for (int deoptimized = 0; deoptimized < 2; deoptimized++) {
+		make();
+		put_code_offsets();
+		move_tables(blob, blob, 276, 268);
+		put(HEAPS, 0);
+		put_int(VERSION, 25);
+		put_int(blob + 280, (int)(HANDLER - blob));
+		relist(has, sizeof(has) / sizeof(*has), lacks);
+		for (int i = 0; i < 2; i++) {
+			memcpy(m.memory + fps[i] - 56, m.memory + fps[i] - 64, 8);
+			put(fps[i] - 64, 0x1111);
+		}
+		if (deoptimized) {
+			put(fps[0] + 8, HANDLER);
+			put(fps[0] + 32 + 8, COMPILED + 0x180 + CALLED);
+		}
+		m.native.u.sp = fps[0] - 56;
+		check_stack();
+		CHECK_INT(m.jvm.words[HOTSPOT_EXCESS], 0);
+		CHECK_STR(m.file, "A.java");
+	}
+}
+
+/* 23: tables are outside of the heap of code, methods behind what else is there; short numbers. */
+TEST(the_layout_of_23)
+{
+	static const struct listed has[] = {
+		{"CodeBlob", "_code_offset", 36, 0},
+		{"CodeBlob", "_data_offset", 40, 0},
+		{"nmethod", "_method", 112, 0},
+		{"nmethod", "_immutable_data", 284, 0},
+		{"nmethod", "_scopes_data_offset", 276, 0},
+		{"nmethod", "_metadata_offset", 44, 2},
+		{"nmethod", "_deopt_handler_offset", 280, 0},
+		{"CodeBlob", "_frame_complete_offset", 46, 2},
+	};
+	static const char *const lacks[] = {
+		"_code_begin",      "CompiledMethod",         "_dependencies_offset",
+		"_metadata_offset", "_frame_complete_offset", NULL};
+	uint64_t blob = COMPILED + 16;
+
+	make();
+	put_code_offsets();
+	move_tables(blob, COMPILED + 0x320, 276, 268);
+	put(blob + 284, COMPILED + 0x320);
+	put_int(blob + 40, 0x200);
+	put_short(blob + 44, (unsigned)(COMPILED + 0x3c0 - blob - 0x200));
+	put_short(blob + 46, 8);
+	relist(has, sizeof(has) / sizeof(*has), lacks);
+	check_stack();
+}
+
+/* 25: methods are in the blob's mutable data, too. */
+TEST(the_layout_of_25)
+{
+	static const struct listed has[] = {
+		{"CodeBlob", "_code_offset", 36, 0},
+		{"CodeBlob", "_mutable_data", 292, 0},
+		{"CodeBlob", "_relocation_size", 40, 0},
+		{"nmethod", "_method", 112, 0},
+		{"nmethod", "_immutable_data", 284, 0},
+		{"nmethod", "_scopes_data_offset", 276, 0},
+		{"nmethod", "_deopt_handler_entry_offset", 280, 0},
+	};
+	static const char *const lacks[] = {"_code_begin", "CompiledMethod", "_dependencies_offset",
+					    "_metadata_offset", NULL};
+	uint64_t blob = COMPILED + 16, fp = STACK + 0x100;
+
+	make();
+	put_code_offsets();
+	move_tables(blob, COMPILED + 0x320, 276, 268);
+	put(blob + 284, COMPILED + 0x320);
+	put(blob + 292, COMPILED + 0x3b0);
+	put_int(blob + 300, 8);
+	put_int(blob + 40, 16);
+	put_int(blob + 280, (int)(HANDLER - blob));
+	put(fp + 8, HANDLER);
+	put(fp + 32 + 8, COMPILED + 0x180 + CALLED);
+	relist(has, sizeof(has) / sizeof(*has), lacks);
+	check_stack();
+}
+
 /* A virtual thread's outermost frame on this stack returns to a stub that no code calls: there is a
  * gap. */
 TEST(callers_in_the_heap)
@@ -530,7 +684,7 @@ TEST(damaged_scopes)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		make();
 		CHECK_INT(claim(), 0);
-		memcpy(m.memory + COMPILED + 0x340 + 10, bad[i], 3);
+		memcpy(m.memory + COMPILED + 0x370 + 10, bad[i], 3);
 		CHECK_INT(walk(), FUSEE_NEXT);
 		CHECK_STR(m.stack, "A.leaf:7 b.C.mid:-1 A.main:3 StubRoutines::call_stub:0 ");
 	}
@@ -690,6 +844,20 @@ TEST(an_interpreted_frame_is_made)
 	u->sp = fp - 8;
 	u->regs[FUSEE_X86_RAX] = COMPILED + 0x180 + CALLED;
 	u->regs[FUSEE_X86_R13] = fp + 32;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "Interpreter:0 " CALLERS);
+	/* where its method will be, an earlier frame had its own */
+	make();
+	CHECK_INT(claim(), 0);
+	u->sp = fp - 24;
+	u->regs[FUSEE_X86_RAX] = COMPILED + 0x180 + CALLED;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "Interpreter:0 " CALLERS);
+	/* its method is pushed: it is in rbx too */
+	make();
+	CHECK_INT(claim(), 0);
+	u->sp = fp - 48;
+	memcpy(&u->regs[FUSEE_X86_RBX], m.memory + fp - 24, 8);
 	CHECK_INT(walk(), FUSEE_NEXT);
 	CHECK_STR(m.stack, "Interpreter:0 " CALLERS);
 	/* rax is something else: it is no such frame */

@@ -19,11 +19,12 @@ enum hotspot_heap_word {
  * bytes, in the struct that they begin with. */
 enum hotspot_word {
 	/* addresses of static variables, two words each */
-	HOTSPOT_HEAPS,         /* CodeCache::_heaps */
-	HOTSPOT_CALL_STUB = 2, /* StubRoutines::_call_stub_return_address */
-	HOTSPOT_VERSION = 4,   /* Abstract_VM_Version::_vm_major_version */
+	HOTSPOT_CALL_STUB,    /* StubRoutines::_call_stub_return_address */
+	HOTSPOT_VERSION = 2,  /* Abstract_VM_Version::_vm_major_version */
+	HOTSPOT_HEAPS = 4,    /* CodeCache::_heaps */
+	HOTSPOT_ONE_HEAP = 6, /* CodeCache::_heap, of 8 only */
 	/* what packed numbers have too much in each byte: 1 from 20 on */
-	HOTSPOT_EXCESS = 6,
+	HOTSPOT_EXCESS = 8,
 	/* GrowableArray<> of heaps */
 	HOTSPOT_ARRAY_LEN,
 	HOTSPOT_ARRAY_DATA,
@@ -38,18 +39,30 @@ enum hotspot_word {
 	HOTSPOT_BLOCK_SIZE, /* sizeof(HeapBlock) */
 	/* CodeBlob, nmethod */
 	HOTSPOT_BLOB_NAME,
-	HOTSPOT_BLOB_CODE, /* _code_begin */
+	HOTSPOT_BLOB_CODE,        /* _code_begin, an address; 0: */
+	HOTSPOT_BLOB_CODE_OFFSET, /* from the blob on */
 	HOTSPOT_BLOB_FRAME_SIZE,
 	HOTSPOT_BLOB_FRAME_COMPLETE,
+	HOTSPOT_COMPLETE_BYTES, /* of that number */
 	HOTSPOT_NMETHOD_METHOD,
 	HOTSPOT_NMETHOD_COMPILE_ID,
-	/* nmethod, PcDesc: 0 in JVMs that describe inlined methods otherwise */
-	HOTSPOT_NMETHOD_SCOPES, /* _scopes_data_begin */
+	/* nmethod, PcDesc: 0 in JVMs that describe inlined methods otherwise. Offsets are from
+	 * the blob on, in JVMs with _immutable_data from there on. */
+	HOTSPOT_NMETHOD_IMMUTABLE,
+	HOTSPOT_NMETHOD_SCOPES, /* _scopes_data_begin, an address; 0: */
+	HOTSPOT_NMETHOD_SCOPES_OFFSET,
 	HOTSPOT_NMETHOD_PCS,
-	HOTSPOT_NMETHOD_PCS_END,
+	HOTSPOT_NMETHOD_PCS_END, /* 0: the scopes follow */
+	/* from the blob on; if that number has 2 bytes, from its data on; 0: behind the
+	 * relocations in its mutable data */
 	HOTSPOT_NMETHOD_METADATA,
+	HOTSPOT_METADATA_BYTES,
+	HOTSPOT_BLOB_DATA,
+	HOTSPOT_BLOB_MUTABLE,
+	HOTSPOT_BLOB_RELOCATIONS, /* their bytes */
 	HOTSPOT_NMETHOD_ORIG_PC,
-	HOTSPOT_NMETHOD_DEOPT,
+	HOTSPOT_NMETHOD_DEOPT, /* an address; 0: */
+	HOTSPOT_NMETHOD_DEOPT_OFFSET,
 	HOTSPOT_PC_OFFSET,
 	HOTSPOT_PC_SCOPE,
 	HOTSPOT_PC_SIZE, /* sizeof(PcDesc) */
@@ -64,8 +77,9 @@ enum hotspot_word {
 	HOTSPOT_CONST_WORDS, /* _constMethod_size */
 	HOTSPOT_HAS_LINES,   /* the flag of methods with a table of lines */
 	HOTSPOT_POOL_HOLDER,
-	HOTSPOT_POOL_FILE, /* _source_file_name_index */
-	HOTSPOT_POOL_SIZE, /* sizeof(ConstantPool): its slots begin there */
+	HOTSPOT_POOL_FILE,  /* _source_file_name_index; 0: */
+	HOTSPOT_CLASS_FILE, /* that of the class */
+	HOTSPOT_POOL_SIZE,  /* sizeof(ConstantPool): its slots begin there */
 	HOTSPOT_KLASS_NAME,
 	HOTSPOT_SYMBOL_LENGTH,
 	HOTSPOT_SYMBOL_BODY,
