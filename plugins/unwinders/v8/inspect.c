@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inspect.h"
+
+#include <elf.h>
+#include <stdbool.h>
+
+#include "required.h"
+
+#define NAME 96
+#define MOST_VALUE 65536u
+#define MOST_BUILTINS (1u << 26) /* bytes of the code of all builtins; releases have some 2 MiB */
+/* From JS_FUNCTION_TYPE on, of releases that do not say which type is the last. */
+#define FUNCTION_TYPES 16u
+
+struct library {
+	const struct fusee_self *self;
+	const struct fusee_unwinder_host *host;
+	uint64_t file;
+	uint32_t words[V8_WORDS];
+};
+
+static const char not_named[] = "JavaScript's functions are not named: this V8";
+
+/* The value of a variable of four bytes; variables without bytes in the file are 0. false: there is
+ * no such variable. */
+static bool read_variable(const struct library *l, const char *name, int32_t *value)
+{
+	struct fusee_range at;
+
+	*value = 0;
+	if (l->host->file_symbol(l->file, name, &at))
+		return false;
+	if (l->host->file_read(l->file, at.lo, value, sizeof(*value)))
+		*value = 0;
+	return true;
+}
+
+static bool read_constant(const struct library *l, const char *constant, int32_t *value)
+{
+	char name[NAME];
+
+	snprintf(name, sizeof(name), "v8dbg_%s", constant);
+	return read_variable(l, name, value);
+}
+
+/* 0 or -errno. */
+static int read_words(struct library *l)
+{
+	int32_t value;
+
+	for (uint32_t i = 0; i < V8_GRANTED; i++) {
+		const struct v8_granted *g = &v8_granted[i];
+
+		if (!read_constant(l, g->name, &value))
+			return fusee_fail(l->self, -ENOTSUP, "%s does not export v8dbg_%s",
+					  not_named, g->name);
+		if (value != g->value)
+			return fusee_fail(l->self, -ENOTSUP, "%s has v8dbg_%s %d, and not %d",
+					  not_named, g->name, (int)value, (int)g->value);
+	}
+	for (uint32_t i = 0; i < V8_REQUIRED; i++) {
+		const struct v8_required *q = &v8_required[i];
+		bool found = false;
+
+		for (uint32_t k = 0; k < V8_MOST_NAMES && q->names[k] && !found; k++)
+			found = read_constant(l, q->names[k], &value);
+		if (!found)
+			return fusee_fail(l->self, -ENOTSUP, "%s does not export v8dbg_%s",
+					  not_named, q->names[0]);
+		if (value < 0 || (uint32_t)value >= MOST_VALUE)
+			return fusee_fail(l->self, -ENOTSUP, "%s has v8dbg_%s %d", not_named,
+					  q->names[0], (int)value);
+		l->words[q->word] = (uint32_t)value;
+	}
+	return 0;
+}
+
+/* What releases do not export. */
+static void derive(struct library *l)
+{
+	int32_t unused;
+
+	if (l->words[V8_LAST_FUNCTION] == l->words[V8_FIRST_FUNCTION])
+		l->words[V8_LAST_FUNCTION] += FUNCTION_TYPES;
+	/* BytecodeArray: the table follows the handlers', or since V8 12 the wrapper */
+	l->words[V8_BYTECODE_POSITIONS] =
+		read_constant(l, "class_BytecodeArray__wrapper__Tagged_BytecodeWrapper_", &unused)
+			? 24
+			: 32;
+}
+
+/* ---- the builtins ---- */
+
+/* Reads a function of the form mov $value,%eax; ret, or lea value(%rip),%rax; ret, or
+ * mov value(%rip),%eax; ret, each maybe behind endbr64 or a frame pointer's push. 0: it is none. */
+static uint64_t value_of(const struct library *l, const char *function)
+{
+	static const unsigned char endbr[] = {0xf3, 0x0f, 0x1e, 0xfa},
+				   frame[] = {0x55, 0x48, 0x89, 0xe5};
+	unsigned char code[24];
+	struct fusee_range at;
+	uint32_t i = 0, value;
+	int32_t distance;
+
+	if (l->host->file_symbol(l->file, function, &at) ||
+	    l->host->file_read(l->file, at.lo, code, sizeof(code)))
+		return 0;
+	i += memcmp(code, endbr, sizeof(endbr)) ? 0 : sizeof(endbr);
+	i += memcmp(code + i, frame, sizeof(frame)) ? 0 : sizeof(frame);
+	if (code[i] == 0xb8) { /* mov $value,%eax */
+		memcpy(&value, code + i + 1, sizeof(value));
+		return value;
+	}
+	if (code[i] == 0x48 && code[i + 1] == 0x8d && code[i + 2] == 0x05) {
+		memcpy(&distance, code + i + 3, sizeof(distance));
+		return at.lo + i + 7 + (uint64_t)(int64_t)distance;
+	}
+	if (code[i] == 0x8b && code[i + 1] == 0x05) {
+		memcpy(&distance, code + i + 2, sizeof(distance));
+		return l->host->file_read(l->file, at.lo + i + 6 + (uint64_t)(int64_t)distance,
+					  &value, sizeof(value))
+			       ? 0
+			       : value;
+	}
+	return 0;
+}
+
+/* The code of the builtins: between symbols, or in stripped files as two functions have it. */
+static bool find_builtins(const struct library *l, struct fusee_range *code)
+{
+	static const char *const begin[] = {"v8_Default_embedded_blob_code_data_",
+					    "v8_Default_embedded_blob_code_"};
+	int32_t size = 0;
+
+	code->lo = 0;
+	for (uint32_t i = 0; i < 2 && !code->lo; i++)
+		if (l->host->file_symbol(l->file, begin[i], code))
+			code->lo = 0;
+	read_variable(l, "v8_Default_embedded_blob_code_size_", &size);
+	if (!code->lo)
+		code->lo = value_of(l, "_ZN2v88internal23DefaultEmbeddedBlobCodeEv");
+	if (!size)
+		size = (int32_t)value_of(l, "_ZN2v88internal27DefaultEmbeddedBlobCodeSizeEv");
+	code->hi = code->lo + (uint32_t)size;
+	return code->lo && size > 0 && (uint32_t)size <= MOST_BUILTINS;
+}
+
+/* 1 or -errno. */
+static int make(struct library *l)
+{
+	struct fusee_claim claim = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_STEP);
+	int r = read_words(l);
+
+	if (r)
+		return r;
+	derive(l);
+	if (!find_builtins(l, &claim.range))
+		return fusee_fail(l->self, -ENOTSUP, "%s does not say where its builtins are",
+				  not_named);
+	r = l->host->file_slab(l->self->in, l->file, l->words, V8_WORDS);
+	if (!r)
+		r = l->host->file_claim(l->self->in, l->file, &claim);
+	return r ? r : 1;
+}
+
+int v8_inspect(const struct fusee_self *self, uint64_t file)
+{
+	struct library l = {.self = self, .host = self->host->unwinder, .file = file};
+	struct fusee_file_info info = FUSEE_SIZED(struct fusee_file_info);
+	struct fusee_range at;
+
+	if (l.host->file_info(file, &info) || info.machine != EM_X86_64)
+		return 0;
+	if (!l.host->file_symbol(file, "v8dbg_HeapObjectTag", &at))
+		return make(&l);
+	if (!l.host->file_symbol(file, "_ZN2v87Isolate10GetCurrentEv", &at))
+		return fusee_fail(self, -ENOTSUP, "%s exports no constants for debuggers",
+				  not_named);
+	return 0;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "names.h"
+
+#include <errno.h>
+#include <search.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_BYTES (64u << 20) /* of one process, which may be hostile */
+
+struct process {
+	uint64_t id;
+	void *functions, *scripts; /* trees, by key */
+	uint64_t bytes;
+	struct v8_process v8;
+};
+
+static int by_id(const void *a, const void *b) /* of processes and what they have */
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void free_script(void *element)
+{
+	struct v8_file *f = element;
+
+	free(f->lines);
+	free(f);
+}
+
+static void free_process(void *element)
+{
+	struct process *p = element;
+
+	tdestroy(p->functions, free);
+	tdestroy(p->scripts, free_script);
+	free(p);
+}
+
+static void *find(void *const *tree, uint64_t id)
+{
+	void **node = tfind(&id, tree, by_id);
+
+	return node ? *node : NULL;
+}
+
+/* Adds an element, which begins with its key and is not in the tree. It is the tree's, or freed. 0
+ * or -ENOMEM. */
+static int insert(void **tree, void *element)
+{
+	if (element && tsearch(element, tree, by_id))
+		return 0;
+	free(element);
+	return -ENOMEM;
+}
+
+/* The process, made if it is new. NULL: no memory. */
+static struct process *process_of(void **processes, uint64_t id)
+{
+	struct process *p = find(processes, id);
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (p)
+		p->id = id;
+	return insert(processes, p) ? NULL : p;
+}
+
+struct v8_process *v8_names_process(void **processes, uint64_t process)
+{
+	struct process *p = process_of(processes, process);
+
+	return p ? &p->v8 : NULL;
+}
+
+/* ---- texts ---- */
+
+static char *put_point(char *to, uint32_t c)
+{
+	if (c < 0x80) {
+		*to++ = (char)c;
+	} else if (c < 0x800) {
+		*to++ = (char)(0xc0 | c >> 6);
+		*to++ = (char)(0x80 | (c & 0x3f));
+	} else if (c < 0x10000) {
+		*to++ = (char)(0xe0 | c >> 12);
+		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
+		*to++ = (char)(0x80 | (c & 0x3f));
+	} else {
+		*to++ = (char)(0xf0 | c >> 18);
+		*to++ = (char)(0x80 | (c >> 12 & 0x3f));
+		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
+		*to++ = (char)(0x80 | (c & 0x3f));
+	}
+	return to;
+}
+
+/* Copies Latin-1 or UTF-16 as UTF-8, terminated; up to two bytes for each. */
+static void put_text(char *to, const unsigned char *from, const struct v8_text *t)
+{
+	for (uint32_t i = 0; i + t->wide < t->bytes; i += 1u + t->wide) {
+		uint32_t c = from[i];
+
+		if (t->wide)
+			c |= (uint32_t)from[i + 1] << 8;
+		if (t->wide && c >> 10 == 0x36 && i + 3 < t->bytes && from[i + 3] >> 2 == 0x37) {
+			c = 0x10000 + ((c & 0x3ff) << 10) +
+			    ((from[i + 2] | (uint32_t)from[i + 3] << 8) & 0x3ff);
+			i += 2;
+		}
+		if (c) /* a text may have any character */
+			to = put_point(to, c);
+	}
+	*to = '\0';
+}
+
+/* ---- emissions ---- */
+
+/* Are the n bytes those of a struct of so many bytes, and of this text behind it? */
+static bool fits(uint64_t n, size_t size, const struct v8_text *t)
+{
+	return t->wide <= 1 && t->bytes == n - size;
+}
+
+/* Adds an element of so many bytes to a tree of the process. The bytes, or -errno. */
+static int keep(struct process *p, void **tree, void *element, size_t bytes)
+{
+	if (insert(tree, element))
+		return -ENOMEM;
+	p->bytes += bytes;
+	return (int)bytes;
+}
+
+static int add_function(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
+{
+	struct v8_function f;
+	struct v8_named *named;
+	size_t size;
+
+	if (n < sizeof(f))
+		return -EBADMSG;
+	memcpy(&f, bytes, sizeof(f));
+	if (!fits(n, sizeof(f), &f.name))
+		return -EBADMSG;
+	if (find(&p->functions, key))
+		return 0;
+	size = sizeof(*named) + 2u * f.name.bytes + 1;
+	if (p->bytes + size > MOST_BYTES)
+		return -ENOSPC;
+	named = calloc(1, size);
+	if (!named)
+		return -ENOMEM;
+	*named = (struct v8_named){.key = key, .script = f.script, .flags = f.flags};
+	put_text(named->name, bytes + sizeof(f), &f.name);
+	return keep(p, &p->functions, named, size);
+}
+
+static int add_script(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
+{
+	struct v8_script s;
+	struct v8_file *file;
+	size_t size;
+
+	if (n < sizeof(s))
+		return -EBADMSG;
+	memcpy(&s, bytes, sizeof(s));
+	if (!fits(n, sizeof(s), &s.name))
+		return -EBADMSG;
+	if (find(&p->scripts, key))
+		return 0;
+	size = sizeof(*file) + 2u * s.name.bytes + 1;
+	if (p->bytes + size > MOST_BYTES)
+		return -ENOSPC;
+	file = calloc(1, size);
+	if (!file)
+		return -ENOMEM;
+	*file = (struct v8_file){.key = key, .source = s.source, .line_offset = s.line_offset};
+	put_text(file->name, bytes + sizeof(s), &s.name);
+	return keep(p, &p->scripts, file, size);
+}
+
+int v8_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key, const void *bytes,
+		 uint64_t n)
+{
+	struct process *p;
+
+	if (kind != V8_FUNCTION && kind != V8_SCRIPT)
+		return -EBADMSG;
+	p = process_of(processes, process);
+	if (!p)
+		return -ENOMEM;
+	return kind == V8_FUNCTION ? add_function(p, key, bytes, n) : add_script(p, key, bytes, n);
+}
+
+const struct v8_named *v8_names_function(void *const *processes, uint64_t process, uint64_t key)
+{
+	struct process *p = find(processes, process);
+
+	return p ? find(&p->functions, key) : NULL;
+}
+
+struct v8_file *v8_names_script(void *const *processes, uint64_t process, uint64_t key)
+{
+	struct process *p = find(processes, process);
+
+	return p ? find(&p->scripts, key) : NULL;
+}
+
+void v8_names_remove(void **processes, uint64_t process)
+{
+	struct process *p = find(processes, process);
+
+	if (!p)
+		return;
+	tdelete(p, processes, by_id);
+	free_process(p);
+}
+
+void v8_names_free(void **processes)
+{
+	tdestroy(*processes, free_process);
+	*processes = NULL;
+}

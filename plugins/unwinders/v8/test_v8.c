@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers plugins/unwinders/v8
+/* A V8 that is made up: its constants, a heap with functions whose names are kept in all ways, and
+ * a stack. Then with each read failing in turn, and with each word of the process a lie in turn. */
+#include "test.h"
+
+#include <errno.h>
+
+#include <fusee/helpers.h>
+#include <fusee/unwinder.bpf.h>
+
+#include "inspect.h"
+#include "names.h"
+
+int fusee_step_v8(struct fusee_unwind *u);
+
+#define MEMORY 0x10000 /* bytes from 0 on that the process has */
+#define FILE_AT 0x100  /* the file's variables */
+#define CODE 0x4000
+#define CODE_END 0x5000
+#define OBJECTS 0x6000
+#define STACK 0xc000
+#define NATIVE 0xf000 /* where the outermost frame returns to */
+
+/* As Node.js 22 has them. */
+enum {
+	MAP_MAP = OBJECTS, /* the map of maps; maps have 16 bytes here */
+	T_FUNCTION = 2066,
+	T_CLASS = 2082,
+	T_SHARED = 274,
+	T_SCOPE = 272,
+	T_SCRIPT = 167,
+	T_BYTECODE = 205,
+	T_ODDBALL = 131,
+	T_MAP = 264,
+	T_TABLE = 257,
+	ONE_BYTE = 8,
+	TWO_BYTE = 0,
+	CONS = 41,
+	SLICED = 43,
+	THIN = 45,
+	EXTERNAL = 42,
+};
+
+static const struct {
+	const char *name;
+	int32_t value;
+} constants[] = {
+	{"HeapObjectTag", 1},
+	{"HeapObjectTagMask", 3},
+	{"SmiValueShift", 1},
+	{"SmiShiftSize", 31},
+	{"off_fp_function", -16},
+	{"off_fp_bytecode_array", -32},
+	{"off_fp_bytecode_offset", -40},
+	{"FirstJSFunctionType", T_FUNCTION},
+	{"LastJSFunctionType", T_CLASS},
+	{"type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", T_SHARED},
+	{"type_ScopeInfo__SCOPE_INFO_TYPE", T_SCOPE},
+	{"type_Script__SCRIPT_TYPE", T_SCRIPT},
+	{"type_BytecodeArray__BYTECODE_ARRAY_TYPE", T_BYTECODE},
+	{"FirstNonstringType", 128},
+	{"StringRepresentationMask", 7},
+	{"OneByteStringTag", 8},
+	{"ConsStringTag", 1},
+	{"ExternalStringTag", 2},
+	{"SlicedStringTag", 3},
+	{"ThinStringTag", 5},
+	{"class_Map__instance_type__uint16_t", 12},
+	{"class_JSFunction__shared__SharedFunctionInfo", 32},
+	{"class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_", 16},
+	{"class_SharedFunctionInfo__script__Tagged_HeapObject_", 32},
+	{"class_SharedFunctionInfo__length__uint16_t", 40},
+	{"class_Script__source__Object", 8},
+	{"class_Script__name__Object", 16},
+	{"class_Script__line_ends__Object", 56},
+	{"class_String__length__int32_t", 12},
+	{"class_SeqOneByteString__chars__char", 16},
+	{"class_ConsString__first__String", 16},
+	{"class_ConsString__second__String", 24},
+	{"class_SlicedString__parent__String", 16},
+	{"class_SlicedString__offset__SMI", 24},
+	{"class_ThinString__actual__String", 16},
+	{"class_ExternalString__resource__Object", 16},
+	{"scopeinfo_idx_ncontextlocals", 2},
+	{"scopeinfo_idx_first_vars", 3},
+	{"class_BytecodeArray__length__SMI", 8},
+	{"class_BytecodeArray__data__uintptr_t", 64},
+	{"class_BytecodeArray__wrapper__Tagged_BytecodeWrapper_", 16},
+};
+#define CONSTANTS (sizeof(constants) / sizeof(*constants))
+
+struct made {
+	struct fusee_native native;
+	unsigned char memory[MEMORY];
+	uint32_t words[V8_WORDS];
+	uint32_t reads, fails; /* fails: the number of the read that fails, from 1 on; 0: none */
+	uint64_t object;       /* where the next is made */
+	void *names;
+	const char *lacks; /* a constant that the file has not */
+	char said[256], stack[1024];
+	struct fusee_range claimed;
+};
+
+static struct made m;
+
+static int read_made(struct fusee_native *n, void *to, __u32 len, __u64 at)
+{
+	if (++m.reads == m.fails || at >= MEMORY || len > MEMORY - at)
+		return -1;
+	memcpy(to, m.memory + at, len);
+	return 0;
+}
+
+static int emit_made(struct fusee_native *n, __u32 kind, __u64 key, const void *bytes, __u32 len)
+{
+	return v8_names_add(&m.names, 1, kind, key, bytes, len) < 0 ? -1 : 0;
+}
+
+static int emitted_made(struct fusee_native *n, __u32 kind, __u64 key)
+{
+	return kind == V8_FUNCTION ? v8_names_function(&m.names, 1, key) != NULL
+				   : v8_names_script(&m.names, 1, key) != NULL;
+}
+
+/* ---- the file ---- */
+
+static int file_info(uint64_t file, struct fusee_file_info *info)
+{
+	info->machine = 62;
+	return 0;
+}
+
+static int file_symbol(uint64_t file, const char *name, struct fusee_range *at)
+{
+	if (!strcmp(name, "v8_Default_embedded_blob_code_"))
+		*at = (struct fusee_range){CODE, CODE};
+	else if (!strcmp(name, "v8_Default_embedded_blob_code_size_"))
+		at->lo = FILE_AT + 4 * CONSTANTS;
+	else if (m.lacks && !strcmp(name, "_ZN2v87Isolate10GetCurrentEv"))
+		at->lo = CODE;
+	else {
+		for (uint32_t i = 0; i < CONSTANTS; i++)
+			if (!strncmp(name, "v8dbg_", 6) && !strcmp(name + 6, constants[i].name) &&
+			    (!m.lacks || strcmp(m.lacks, name + 6))) {
+				at->lo = FILE_AT + 4 * i;
+				return 0;
+			}
+		return -ENOENT;
+	}
+	return 0;
+}
+
+static int file_read(uint64_t file, uint64_t vaddr, void *to, uint32_t len)
+{
+	if (vaddr >= MEMORY || len > MEMORY - vaddr)
+		return -ENOENT;
+	memcpy(to, m.memory + vaddr, len);
+	return 0;
+}
+
+static int file_slab(struct fusee_instance *in, uint64_t file, const uint32_t *words, uint64_t n)
+{
+	CHECK_INT(n, V8_WORDS);
+	memcpy(m.words, words, sizeof(m.words));
+	return 0;
+}
+
+static int file_claim(struct fusee_instance *in, uint64_t file, const struct fusee_claim *c)
+{
+	m.claimed = c->range;
+	return 0;
+}
+
+static int fail(struct fusee_instance *in, int err, const char *text)
+{
+	snprintf(m.said, sizeof(m.said), "%s", text);
+	return err;
+}
+
+static int inspect(void)
+{
+	static const struct fusee_unwinder_host unwinder = {
+		.file_info = file_info,
+		.file_symbol = file_symbol,
+		.file_read = file_read,
+		.file_slab = file_slab,
+		.file_claim = file_claim,
+	};
+	const struct fusee_host host = {.fail = fail, .unwinder = &unwinder};
+	const struct fusee_self self = {NULL, &host};
+
+	return v8_inspect(&self, 1);
+}
+
+/* ---- the heap ---- */
+
+static void put(uint64_t at, uint64_t v)
+{
+	memcpy(m.memory + at, &v, sizeof(v));
+}
+
+/* An object of so many words, tagged, with a map of its own. */
+static uint64_t object(uint32_t type, uint32_t words)
+{
+	uint64_t map = m.object, at = map + 16;
+
+	put(map, MAP_MAP + 1);
+	m.memory[map + 12] = (unsigned char)type;
+	m.memory[map + 13] = (unsigned char)(type >> 8);
+	put(at, map + 1);
+	m.object = at + 8ull * words;
+	CHECK(m.object < STACK - 0x1000);
+	return at + 1;
+}
+
+static void set(uint64_t tagged, uint32_t offset, uint64_t v)
+{
+	put(tagged - 1 + offset, v);
+}
+
+static uint64_t number(uint32_t n)
+{
+	return (uint64_t)n << 32;
+}
+
+static uint64_t text(const char *s)
+{
+	uint64_t t = object(ONE_BYTE, 4 + (uint32_t)strlen(s) / 8);
+
+	set(t, 8, number((uint32_t)strlen(s)));
+	memcpy(m.memory + t - 1 + 16, s, strlen(s));
+	return t;
+}
+
+/* A text with two fields. */
+static uint64_t pair(uint32_t type, uint32_t length, uint64_t a, uint64_t b)
+{
+	uint64_t t = object(type, 4);
+
+	set(t, 8, number(length));
+	set(t, 16, a);
+	set(t, 24, b);
+	return t;
+}
+
+/* A ScopeInfo: its locals' names, or a table of them, and what follows them. */
+static uint64_t scope(uint32_t locals, uint64_t table, const uint64_t *rest, uint32_t n)
+{
+	uint64_t s = object(T_SCOPE, 4 + 2 * locals + 1 + n);
+	uint32_t at = 32;
+
+	set(s, 24, number(locals));
+	for (uint32_t i = 0; i < locals && !table; i++, at += 8)
+		set(s, at, text("local"));
+	if (table) {
+		set(s, at, table);
+		at += 8;
+	}
+	for (uint32_t i = 0; i < locals; i++, at += 8)
+		set(s, at, number(77));
+	for (uint32_t i = 0; i < n; i++, at += 8)
+		set(s, at, rest[i]);
+	return s;
+}
+
+static uint64_t function(uint64_t name, uint64_t script)
+{
+	uint64_t shared = object(T_SHARED, 8), f = object(T_FUNCTION, 8);
+
+	set(shared, 16, name);
+	set(shared, 32, script);
+	set(f, 32, shared);
+	return f;
+}
+
+/* ---- the stack ---- */
+
+#define FRAMES 8
+
+/* The innermost frame first, 0x100 bytes each; frame i is at fp STACK + 0x100 * (i + 1). */
+static void frame(uint32_t i, uint64_t function, uint64_t context, uint64_t bytecode,
+		  uint64_t offset)
+{
+	uint64_t fp = STACK + 0x100 * (i + 1ull);
+
+	put(fp, fp + 0x100);
+	put(fp + 8, i == FRAMES - 1 ? NATIVE : CODE + 0x100);
+	put(fp - 8, context);
+	put(fp - 16, function);
+	put(fp - 32, bytecode);
+	put(fp - 40, offset);
+}
+
+static void make(void)
+{
+	static const unsigned char wide[] = {'g', 0, 0xe9, 0, 0xac, 0x20};
+	uint64_t context, script, bytecode, inferred[4], named[3], outer, undefined, t;
+	struct fusee_native *n = &m.native;
+	int32_t size = CODE_END - CODE;
+
+	v8_names_free(&m.names);
+	memset(&m, 0, sizeof(m));
+	for (uint32_t i = 0; i < CONSTANTS; i++)
+		memcpy(m.memory + FILE_AT + 4 * i, &constants[i].value, 4);
+	memcpy(m.memory + FILE_AT + 4 * CONSTANTS, &size, 4);
+	put(MAP_MAP, MAP_MAP + 1);
+	m.memory[MAP_MAP + 12] = (unsigned char)T_MAP;
+	m.memory[MAP_MAP + 13] = T_MAP >> 8;
+	m.object = MAP_MAP + 16;
+	context = object(190, 2);
+	undefined = object(T_ODDBALL, 2);
+	outer = scope(0, 0, &undefined, 1);
+	script = object(T_SCRIPT, 12);
+	set(script, 8, text("one\ntwo\nthree"));
+	set(script, 16, pair(CONS, 8, text("/a/"), text("b.js")));
+	bytecode = object(T_BYTECODE, 10);
+	set(bytecode, 8, number(40));
+	/* 0: interpreted, the name in a ScopeInfo with two locals, behind an inferred name's place
+	 */
+	named[0] = text("work");
+	named[1] = number(7);
+	named[2] = undefined;
+	frame(0, function(scope(2, 0, named, 3), script), context, bytecode, number(63 + 5));
+	/* 1: compiled; its own name is empty, and another was inferred; too many locals for a list
+	 */
+	inferred[0] = text("");
+	inferred[1] = number(7);
+	inferred[2] = pair(SLICED, 5, text("xxa.b.c"), number(2));
+	inferred[3] = outer;
+	frame(1, function(scope(3, object(T_TABLE, 2), inferred, 4), script), context,
+	      object(190, 2), object(190, 2));
+	/* 2: a frame that is no function's */
+	frame(2, object(190, 2), 34, 0, 0);
+	/* 3: a builtin */
+	frame(3, function(text("map"), undefined), context, 0, 0);
+	/* 4: without a name */
+	frame(4, function(number(0), script), context, bytecode, number(63));
+	/* 5: of characters of two bytes */
+	t = object(TWO_BYTE, 4);
+	set(t, 8, number(3));
+	memcpy(m.memory + t - 1 + 16, wide, sizeof(wide));
+	frame(5, function(pair(THIN, 3, t, 0), script), context, bytecode, number(64));
+	/* 6: of a text that is not on the heap */
+	memcpy(m.memory + 0x2010, "outside", 7);
+	put(0x2008, 0x2010);
+	frame(6, function(pair(EXTERNAL, 7, 0x2000, 0), script), context, bytecode, number(65));
+	/* 7: a scope without a name */
+	frame(7, function(outer, script), context, bytecode, number(66));
+	inspect();
+	n->read = read_made;
+	n->emit = emit_made;
+	n->emitted = emitted_made;
+	n->slab = m.words;
+	n->u = (struct fusee_unwind){.pc = CODE + 0x200,
+				     .sp = STACK + 0x80,
+				     .fp = STACK + 0x100,
+				     .tls = 1,
+				     .process = 1,
+				     .slab_words = V8_WORDS,
+				     .flags = FUSEE_PC_EXACT | FUSEE_FIRST};
+}
+
+static void note_frame(const struct fusee_unwind *u)
+{
+	const struct v8_named *f = v8_names_function(&m.names, 1, u->pushed[0]);
+	const struct v8_file *s = f ? v8_names_script(&m.names, 1, f->script) : NULL;
+	size_t n = strlen(m.stack);
+
+	snprintf(m.stack + n, sizeof(m.stack) - n, "%s%s%s:%d ", f ? f->name : "?", s ? "@" : "",
+		 s ? s->name : "", (int)u->pushed[1]);
+}
+
+static int walk(void)
+{
+	struct fusee_unwind *u = &m.native.u;
+	int r = FUSEE_NEXT;
+
+	*m.stack = '\0';
+	for (int i = 0; i < 2 * FRAMES && r == FUSEE_NEXT && u->pc >= CODE && u->pc < CODE_END;
+	     i++) {
+		uint64_t sp = u->sp;
+
+		u->npushed = 0;
+		r = fusee_step_v8(u);
+		if (u->npushed)
+			note_frame(u);
+		if (r == FUSEE_NEXT && u->sp <= sp)
+			return -1;
+		u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FIRST);
+	}
+	return r;
+}
+
+#define CALLERS                                                                               \
+	"b.c@/a/b.js:-1 map:-1 @/a/b.js:0 g\xc3\xa9\xe2\x82\xac@/a/b.js:1 outside@/a/b.js:2 " \
+	"@/a/b.js:3 "
+#define COMPLETE "work@/a/b.js:5 a." CALLERS
+
+TEST(a_stack)
+{
+	make();
+	CHECK_STR(m.said, "");
+	CHECK_INT(m.claimed.lo, CODE);
+	CHECK_INT(m.claimed.hi, CODE_END);
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, COMPLETE);
+	CHECK_INT(m.native.u.pc, NATIVE);
+	CHECK_INT(m.native.u.sp, STACK + 0x100 * FRAMES + 16);
+	CHECK_INT(m.native.u.fp, STACK + 0x100 * (FRAMES + 1));
+}
+
+/* Over a copy of the stack the heap cannot be read. */
+TEST(a_stack_copy)
+{
+	make();
+	m.native.u.tls = 0;
+	CHECK_INT(walk(), FUSEE_PASS);
+	CHECK_STR(m.stack, "");
+}
+
+/* The first function was interrupted where it has no frame, or only a part of it: its callers are
+ * shown, and what lies in the place of its slots is not. */
+TEST(a_function_begins_or_ends)
+{
+	static const struct {
+		const char *what;
+		unsigned char code[8]; /* from the byte before pc on */
+		int sp;                /* from fp */
+		int shown;             /* an index of `stacks` */
+	} cases[] = {
+		{"push %rbp", {0x90, 0x55, 0x48, 0x89, 0xe5}, -0x80, 0},
+		{"mov %rsp,%rbp", {0x55, 0x48, 0x89, 0xe5}, -0x80, 0},
+		{"behind it", {0xe5, 0x56, 0x57}, 0, 1},
+		{"the context is pushed", {0x56, 0x57}, -8, 1},
+		{"the function is pushed", {0x57, 0x50}, -16, 2},
+		{"pop %rbp", {0xec, 0x5d, 0xc3}, 0, 1},
+		{"ret", {0x5d, 0xc3}, -0x80, 0},
+		{"ret $16", {0x5d, 0xc2, 0x10}, -0x80, 0},
+	};
+
+	static const char *const stacks[] = {COMPLETE, "a." CALLERS, "work@/a/b.js:-1 a." CALLERS};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fusee_unwind *u = &m.native.u;
+
+		make();
+		memcpy(m.memory + u->pc - 1, cases[i].code, 8);
+		u->sp = u->fp + (uint64_t)(int64_t)cases[i].sp;
+		if (cases[i].sp == -0x80) { /* as if frame 0 had called it */
+			put(u->sp, cases[i].code[0] == 0x55 ? u->fp : CODE + 0x300);
+			put(u->sp + 8, CODE + 0x300);
+		}
+		fprintf(stderr, "# %s\n", cases[i].what);
+		CHECK_INT(walk(), FUSEE_NEXT);
+		CHECK_STR(m.stack, stacks[cases[i].shown]);
+	}
+}
+
+/* The garbage collector has moved objects: where they are is in place of their maps. */
+TEST(moved_objects)
+{
+	uint64_t fp = STACK + 0x100, function, shared, to;
+
+	make();
+	memcpy(&function, m.memory + fp - 16, 8);
+	memcpy(&shared, m.memory + function - 1 + 32, 8);
+	to = object(0, 8) - 1;
+	memcpy(m.memory + to, m.memory + shared - 1, 64);
+	put(shared - 1, to);
+	memset(m.memory + shared - 1 + 8, 0x55, 56);
+	to = object(0, 8) - 1;
+	memcpy(m.memory + to, m.memory + function - 1, 64);
+	put(function - 1, to);
+	memset(m.memory + function - 1 + 8, 0x55, 56);
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, COMPLETE);
+}
+
+/* A slot with another object is no function's frame. */
+TEST(no_function)
+{
+	uint64_t fp = STACK + 0x100, function;
+
+	make();
+	memcpy(&function, m.memory + fp - 16, 8);
+	put(function - 1 + 32, function); /* its SharedFunctionInfo is a function */
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "a." CALLERS);
+	make();
+	put(fp - 16, object(T_CLASS + 1, 8));
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "a." CALLERS);
+	make();
+	m.native.u.fp = STACK + 0x70; /* below sp */
+	CHECK_INT(walk(), FUSEE_STOP);
+	CHECK_INT(m.native.u.error, V8_NO_FRAME);
+}
+
+/* Is each name of the stack a name of COMPLETE, in its order, or not known? */
+static bool is_part(void)
+{
+	const char *all = COMPLETE;
+	char copy[sizeof(m.stack)], *save = NULL;
+
+	memcpy(copy, m.stack, sizeof(copy));
+	for (char *f = strtok_r(copy, " ", &save); f; f = strtok_r(NULL, " ", &save)) {
+		char *offset = strrchr(f, ':');
+
+		if (*f == '?')
+			continue;
+		*offset = '\0';
+		all = strstr(all, f);
+		if (!all)
+			return false;
+	}
+	return true;
+}
+
+TEST(each_read_fails_in_turn)
+{
+	uint32_t n, nameless = 0, ended = 0, shorter = 0;
+
+	make();
+	walk();
+	n = m.reads;
+	CHECK(n > 60);
+	for (uint32_t k = 1; k <= n; k++) {
+		int r;
+
+		make();
+		m.fails = k;
+		r = walk();
+		nameless += strchr(m.stack, '?') != NULL;
+		ended += r == FUSEE_STOP;
+		shorter += r == FUSEE_NEXT && strcmp(m.stack, COMPLETE) && !strchr(m.stack, '?');
+		CHECK(r != FUSEE_STOP || m.native.u.error == V8_UNREADABLE);
+		if (!is_part())
+			fprintf(stderr, "# read %u: %s\n", k, m.stack);
+		CHECK(is_part());
+	}
+	CHECK(nameless && ended && shorter);
+}
+
+/* Each word of the process is a lie in turn: nothing but its own stacks is wrong. */
+TEST(each_word_is_a_lie_in_turn)
+{
+	static const uint64_t lies[] = {0, 1, 7, 0x7fffffffffff, ~0ull, CODE, OBJECTS + 1, STACK};
+
+	for (uint64_t at = OBJECTS; at < STACK + 0x100 * FRAMES + 16; at += 8)
+		for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+			uint64_t is;
+
+			memcpy(&is, m.memory + at, 8);
+			if (!is && at > OBJECTS)
+				continue;
+			make();
+			put(at, lies[i]);
+			walk();
+		}
+	for (uint32_t w = 0; w < V8_WORDS; w++)
+		for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+			make();
+			m.words[w] = (uint32_t)lies[i];
+			walk();
+		}
+}
+
+/* ---- the file ---- */
+
+TEST(constants_that_are_missing)
+{
+	make();
+	m.lacks = "class_Script__name__Object";
+	CHECK_INT(inspect(), -ENOTSUP);
+	CHECK_STR(m.said, "JavaScript's functions are not named: this V8 does not export "
+			  "v8dbg_class_Script__name__Object");
+	m.lacks = "HeapObjectTag";
+	CHECK_INT(inspect(), -ENOTSUP);
+	CHECK_STR(m.said, "JavaScript's functions are not named: this V8 exports no constants for "
+			  "debuggers");
+	m.lacks = "LastJSFunctionType";
+	CHECK_INT(inspect(), -ENOTSUP); /* the other name of it is missing too */
+}
+
+TEST(constants_that_are_others)
+{
+	make();
+	m.memory[FILE_AT + 4 * 3] = 0; /* compressed pointers */
+	CHECK_INT(inspect(), -ENOTSUP);
+	CHECK_STR(m.said, "JavaScript's functions are not named: this V8 has v8dbg_SmiShiftSize 0, "
+			  "and not 31");
+	for (uint32_t i = 0; i < CONSTANTS; i++) {
+		make();
+		memset(m.memory + FILE_AT + 4 * i, 0xff, 4);
+		inspect();
+	}
+}
+
+TEST(damaged_emissions)
+{
+	struct {
+		struct v8_function head;
+		char text[8];
+	} f = {{.script = 7, .name = {4, 0}}, "name"};
+	void *names = NULL;
+	const uint64_t n = sizeof(f.head) + 4;
+
+	CHECK_INT(v8_names_add(&names, 1, V8_FUNCTION, 1, &f, 3), -EBADMSG);
+	CHECK_INT(v8_names_add(&names, 1, V8_FUNCTION, 1, &f, n + 1), -EBADMSG);
+	CHECK_INT(v8_names_add(&names, 1, V8_FUNCTION, 1, &f, n - 1), -EBADMSG);
+	CHECK_INT(v8_names_add(&names, 1, 77, 1, &f, n), -EBADMSG);
+	CHECK_INT(v8_names_add(&names, 1, V8_SCRIPT, 1, &f, 4), -EBADMSG);
+	CHECK(v8_names_add(&names, 1, V8_FUNCTION, 1, &f, n) > 0);
+	CHECK_INT(v8_names_add(&names, 1, V8_FUNCTION, 1, &f, n), 0);
+	CHECK(v8_names_function(&names, 1, 1) != NULL);
+	CHECK(!v8_names_function(&names, 2, 1));
+	v8_names_remove(&names, 1);
+	CHECK(!v8_names_function(&names, 1, 1));
+	v8_names_free(&names);
+}

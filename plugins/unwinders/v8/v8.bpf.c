@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The step for code of V8: its builtins, which are in the library, and what it has compiled. All of
+ * it keeps frame pointers. Right below the saved frame pointer is a context, and below it the
+ * function, if the frame is of a function of JavaScript, whichever way it is run; otherwise a
+ * number that says what the frame is. So the chain of frame pointers leads to all functions but the
+ * innermost, while that has not made its frame yet or has taken it down: it is not shown then.
+ */
+#include <fusee/unwinder.bpf.h>
+
+#include "emit.h"
+#include "state.h"
+
+#define FARTHEST (1ull << 21) /* bytes of one frame, at most */
+
+FUSEE_FN int is_exact(const struct fusee_unwind *u)
+{
+	return (u->flags & FUSEE_PC_EXACT) != 0;
+}
+
+/* ---- where a function begins and ends ---- */
+
+FUSEE_FN int to_caller(struct fusee_unwind *u, __u64 pc, __u64 sp)
+{
+	u->pc = pc;
+	u->sp = sp;
+	return FUSEE_NEXT;
+}
+
+/* The interrupted instruction is the first of push %rbp; mov %rsp,%rbp, the second, or ret. 1: the
+ * state is the caller's. */
+static int leave_bare(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 saved[2];
+	__u8 c[8]; /* from the byte before pc on */
+	int begins;
+
+	(void)unused;
+	if (fusee_read(u, c, sizeof(c), u->pc - 1))
+		return 0;
+	begins = c[1] == 0x55 && c[2] == 0x48 && c[3] == 0x89 && c[4] == 0xe5;
+	if (begins || c[1] == 0xc3 || c[1] == 0xc2) {
+		if (AT(u, &saved[0], u->sp))
+			return 0;
+		to_caller(u, saved[0], u->sp + 8);
+		return 1;
+	}
+	if (c[0] != 0x55 || c[1] != 0x48 || c[2] != 0x89 || c[3] != 0xe5 || AT(u, &saved, u->sp))
+		return 0;
+	u->fp = saved[0];
+	to_caller(u, saved[1], u->sp + 16);
+	return 1;
+}
+FUSEE_PART(fusee_v8_leave_bare, leave_bare)
+
+/* ---- the frame of a function ---- */
+
+/* The offset of the bytecode that this frame is at. -1: it is compiled. */
+static int bytecode_offset(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 w[2]; /* offset, bytecode */
+	__u32 at;
+
+	(void)unused;
+	if (u->sp > u->fp - 40 || AT(u, &w, u->fp - 40) || w[0] & TAG ||
+	    type_of(u, &w[1]) != (int)word(u, V8_TYPE_BYTECODE))
+		return -1;
+	u->scratch[BYTECODE] = w[1];
+	at = (__u32)(w[0] >> NUMBER_SHIFT) + (__u32)TAG - word(u, V8_BYTECODE_DATA);
+	return at < 1u << 28 ? (int)at : -1;
+}
+FUSEE_PART(fusee_v8_bytecode_offset, bytecode_offset)
+
+/* SHARED becomes that of the function whose frame is at fp. 0; -1: it is no frame of a function. */
+static int find_shared(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 slots[2]; /* function, context */
+	int type;
+
+	(void)unused;
+	if (u->sp > u->fp - 16 || AT(u, &slots, u->fp - 16) || !is_object(slots[1]))
+		return -1;
+	type = type_of(u, &slots[0]);
+	if (type < (int)word(u, V8_FIRST_FUNCTION) || type > (int)word(u, V8_LAST_FUNCTION))
+		return -1;
+	return AT(u, &u->scratch[SHARED], field(slots[0], word(u, V8_FUNCTION_SHARED)));
+}
+FUSEE_PART(fusee_v8_find_shared, find_shared)
+
+FUSEE_FN void push_function(struct fusee_unwind *u)
+{
+	int found;
+
+	if (FUSEE_CALL(fusee_v8_find_shared, u, 0))
+		return;
+	found = FUSEE_CALL(fusee_v8_find_function, u, 0);
+	if (found < 0)
+		return;
+	fusee_push(u, u->scratch[KEY], (__u32)FUSEE_CALL(fusee_v8_bytecode_offset, u, 0));
+	if (found)
+		emit_function(u);
+}
+
+static int v8_step(struct fusee_unwind *u)
+{
+	__u64 saved[2];
+
+	u->error = 0;
+	if (u->slab_words != V8_WORDS || !u->tls) /* over a stack copy nothing of it can be read */
+		return FUSEE_PASS;
+	if (is_exact(u) && FUSEE_CALL(fusee_v8_leave_bare, u, 0) == 1)
+		return FUSEE_NEXT;
+	if (u->flags & FUSEE_FP_LOST || u->fp & 7 || u->fp - u->sp > FARTHEST)
+		return fusee_stop(u, V8_NO_FRAME);
+	if (AT(u, &saved, u->fp))
+		return fusee_stop(u, V8_UNREADABLE);
+	push_function(u);
+	to_caller(u, saved[1], u->fp + 16);
+	u->fp = saved[0];
+	return FUSEE_NEXT;
+}
+FUSEE_LANGUAGE_STEP(v8, v8_step);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The table of one V8 that inspect() makes and the step reads, and what the step emits. */
+#ifndef V8_WORDS_H
+#define V8_WORDS_H
+
+/* Words of the table: constants of the library. Names without more are offsets of fields, in bytes,
+ * in the object that they begin with. */
+enum v8_word {
+	/* instance types */
+	V8_FIRST_FUNCTION,
+	V8_LAST_FUNCTION,
+	V8_TYPE_SHARED, /* SharedFunctionInfo */
+	V8_TYPE_SCOPE,  /* ScopeInfo */
+	V8_TYPE_SCRIPT,
+	V8_TYPE_BYTECODE,
+	/* strings: what their instance type consists of */
+	V8_FIRST_NONSTRING,
+	V8_SHAPE_MASK,
+	V8_ONE_BYTE,
+	V8_CONS,
+	V8_EXTERNAL,
+	V8_SLICED,
+	V8_THIN,
+	V8_MAP_TYPE,
+	V8_FUNCTION_SHARED,
+	V8_SHARED_NAME, /* a name, or a ScopeInfo */
+	V8_SHARED_SCRIPT,
+	V8_SHARED_LENGTH, /* of the function; then the number of its parameters, and its beginning
+			   */
+	V8_SCRIPT_SOURCE,
+	V8_SCRIPT_NAME,
+	V8_SCRIPT_LINE_ENDS,
+	V8_STRING_LENGTH,
+	V8_STRING_CHARS,
+	V8_CONS_FIRST,
+	V8_CONS_SECOND,
+	V8_SLICED_PARENT,
+	V8_SLICED_OFFSET,
+	V8_THIN_ACTUAL,
+	V8_EXTERNAL_RESOURCE,
+	V8_SCOPE_LOCALS, /* index of a word: their number */
+	V8_SCOPE_FIRST,  /* index of the first local's name */
+	V8_BYTECODE_LENGTH,
+	V8_BYTECODE_DATA,
+	V8_BYTECODE_POSITIONS, /* its table of positions in the source */
+	V8_WORDS,
+};
+
+/* Kinds of emissions. The parts of a table of positions are V8_POSITIONS and the next kinds. */
+enum v8_kind { V8_FUNCTION = 1, V8_SCRIPT, V8_POSITIONS };
+
+#define V8_NAME_BYTES 511u /* powers of two less one: the most that is emitted */
+#define V8_SCRIPT_BYTES 1023u
+#define V8_PART_BYTES 1024u /* of a table of positions */
+#define V8_PARTS 8u
+
+/* A text; its bytes follow, of a text of two-byte characters two for each. */
+struct v8_text {
+	unsigned short bytes, wide;
+};
+
+enum v8_function_flags {
+	V8_IS_BUILTIN = 1, /* it has no script */
+};
+
+/* A function; the bytes of its name follow. */
+struct v8_function {
+	unsigned long long script; /* its key; 0: it has none */
+	unsigned int flags;
+	struct v8_text name;
+};
+
+/* A script; the bytes of its name follow. */
+struct v8_script {
+	unsigned long long source; /* address of the text */
+	unsigned int line_offset;  /* of the text's first line */
+	struct v8_text name;
+};
+
+/* The second word of a pushed frame: the offset of the bytecode, or this. */
+#define V8_NO_OFFSET 0xffffffffu
+
+enum v8_reason {
+	V8_UNREADABLE = 1,
+	V8_NO_FRAME,
+};
+#define V8_REASONS                                                                           \
+	{                                                                                    \
+		"frame of JavaScript unreadable", "frame of JavaScript not found", (void *)0 \
+	}
+
+#endif
