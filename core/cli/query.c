@@ -590,11 +590,11 @@ int cmd_query(int argc, char **argv)
 	if (!err)
 		err = try_output(&q);
 	if (!err)
-		err = query_place_open(&q.store, q.place, q.store_options, q.socket);
+		err = query_place_open(&q.store, q.place, q.store_options, q.socket,
+				       &query_command);
 	if (!err)
 		err = run(&q);
-	if (!err && broken(&q))
-		err = EX_DATAERR;
+	err = !err && broken(&q) ? EX_DATAERR : err;
 	query_fini(&q);
 	return err < 0 ? 0 : err;
 }

@@ -49,27 +49,27 @@ static char *make_options(struct json_object *sink)
 	return b.p;
 }
 
-static int take(struct query_agent_store *ret, struct json_object *sink)
+static int take(struct query_agent_store *ret, const char *who, struct json_object *sink)
 {
 	const char *place = place_of(sink);
 	bool bucket = !strncmp(place, "s3://", 5);
 
 	if (!bucket && *place != '/') {
-		log_error("query: the agent's %s writes to '%s', below its own working directory: "
+		log_error("%s: the agent's %s writes to '%s', below its own working directory: "
 			  "give that folder",
-			  answer_text(sink, "name"), place);
+			  who, answer_text(sink, "name"), place);
 		return EX_NOINPUT;
 	}
 	ret->place = strdup(place);
 	ret->options = bucket ? make_options(sink) : NULL;
 	if (ret->place && (!bucket || ret->options))
 		return 0;
-	log_error("query: %s", strerror(ENOMEM));
+	log_error("%s: %s", who, strerror(ENOMEM));
 	return EX_OSERR;
 }
 
 /* Chooses the only store; with several, logs an error that lists them. */
-static int choose(struct query_agent_store *ret, struct json_object *sinks)
+static int choose(struct query_agent_store *ret, const char *who, struct json_object *sinks)
 {
 	struct json_object *found = NULL;
 	struct buf all = {0};
@@ -87,32 +87,32 @@ static int choose(struct query_agent_store *ret, struct json_object *sinks)
 		found = sink;
 	}
 	if (nfound == 1) {
-		r = take(ret, found);
+		r = take(ret, who, found);
 	} else {
-		log_error(
-			nfound ? "query: the agent keeps profiles in several places, give one: %.*s"
-			       : "query: no sink of the agent keeps profiles that can be read: "
-				 "sink.parquet and sink.pprof do%.*s",
-			(int)all.len, all.len ? all.p : "");
+		log_error(nfound ? "%s: the agent keeps profiles in several places, give one: %.*s"
+				 : "%s: no sink of the agent keeps profiles that can be read: "
+				   "sink.parquet and sink.pprof do%.*s",
+			  who, (int)all.len, all.len ? all.p : "");
 		r = nfound ? EX_USAGE : EX_NOINPUT;
 	}
 	buf_fini(&all);
 	return r;
 }
 
-static int no_answer(const char *socket, int err)
+static int no_answer(const char *who, const char *socket, int err)
 {
 	if (err == -ENOENT || err == -ECONNREFUSED)
-		log_error("query: no agent runs here (%s): name a folder or s3://NAME/PREFIX",
+		log_error("%s: no agent runs here (%s): name a folder or s3://NAME/PREFIX", who,
 			  socket);
 	else if (err == -EACCES)
-		log_error("query: the agent at %s answers root and its own user: try sudo", socket);
+		log_error("%s: the agent at %s answers root and its own user: try sudo", who,
+			  socket);
 	else
-		log_error("query: the agent at %s: %s", socket, strerror(-err));
+		log_error("%s: the agent at %s: %s", who, socket, strerror(-err));
 	return EX_UNAVAILABLE;
 }
 
-int query_agent_find(struct query_agent_store *ret, const char *socket)
+int query_agent_find(struct query_agent_store *ret, const char *who, const char *socket)
 {
 	char *own = socket ? NULL : plan_default_control(), *line = NULL;
 	const char *path = socket ? socket : own;
@@ -121,15 +121,15 @@ int query_agent_find(struct query_agent_store *ret, const char *socket)
 
 	*ret = (struct query_agent_store){0};
 	if (!path) {
-		log_error("query: %s", strerror(ENOMEM));
+		log_error("%s: %s", who, strerror(ENOMEM));
 		return EX_OSERR;
 	}
 	r = control_request(path, "status", TIMEOUT_NS, &line);
 	if (r) {
-		r = no_answer(path, r);
+		r = no_answer(who, path, r);
 	} else {
 		o = json_tokener_parse(line);
-		r = choose(ret, answer_list(o, "sinks"));
+		r = choose(ret, who, answer_list(o, "sinks"));
 		json_object_put(o);
 	}
 	free(line);

@@ -36,21 +36,23 @@ static char *make_spec(const char *place, const char *options)
 	return b.p;
 }
 
-static int make_plan(struct plan **plan, const struct plugin_folder *folder, const char *spec)
+static int make_plan(struct plan **plan, const char *who, const struct plugin_folder *folder,
+		     const char *spec)
 {
 	const struct plan_flags flags = {.sinks = &spec, .nsinks = 1};
 	struct plan_errors errors = {0};
 	int r = plan_from_flags(plan, &flags, folder, &errors);
 
 	for (uint32_t i = 0; i < errors.n; i++)
-		log_error("query: %s", errors.texts[i]);
+		log_error("%s: %s", who, errors.texts[i]);
 	if (r && !errors.n)
-		log_error("query: %s", strerror(-r));
+		log_error("%s: %s", who, strerror(-r));
 	plan_errors_fini(&errors);
 	return !r ? 0 : r == -ENOMEM ? EX_OSERR : EX_USAGE;
 }
 
-static int make_store(struct store **ret, const struct plan_instance *p, const char *place)
+static int make_store(struct store **ret, const char *who, const struct plan_instance *p,
+		      const char *place)
 {
 	const struct instance_options o = {
 		.name = place, .where = "", .options = p->options, .n = p->noptions};
@@ -60,22 +62,22 @@ static int make_store(struct store **ret, const struct plan_instance *p, const c
 	int r;
 
 	if (!FUSEE_HAS(ops, read) || !ops->read) {
-		log_error("query: this build of sink.parquet can't read a bucket: rebuild it");
+		log_error("%s: this build of sink.parquet can't read a bucket: rebuild it", who);
 		return EX_UNAVAILABLE;
 	}
 	r = instance_new(&instance, p->descriptor, &plugin_host_base, &o, &text);
 	if (r)
-		log_error("query: %s", text ? text : strerror(-r));
+		log_error("%s: %s", who, text ? text : strerror(-r));
 	free(text);
 	if (r)
 		return r == -ENOMEM ? EX_OSERR : EX_CONFIG;
 	r = place_open_bucket(ret, instance);
 	if (r)
-		log_error("query: %s", strerror(-r));
+		log_error("%s: %s", who, strerror(-r));
 	return r ? EX_OSERR : 0;
 }
 
-static int open_bucket(struct store **ret, const char *place, const char *options)
+static int open_bucket(struct store **ret, const char *who, const char *place, const char *options)
 {
 	struct plugin_folder folder;
 	char *spec = make_spec(place, options);
@@ -86,51 +88,53 @@ static int open_bucket(struct store **ret, const char *place, const char *option
 		free(spec);
 		return r;
 	}
-	r = make_plan(&plan, &folder, spec);
+	r = make_plan(&plan, who, &folder, spec);
 	if (!r)
-		r = make_store(ret, plan->sinks[0], place);
+		r = make_store(ret, who, plan->sinks[0], place);
 	plan_free(plan);
 	plugin_folder_close(&folder);
 	free(spec);
 	return r;
 }
 
-static int open_folder(struct store **ret, const char *place)
+static int open_folder(struct store **ret, const char *who, const char *place)
 {
 	char *why = NULL;
 	int r = place_open(ret, place, &why);
 
 	if (r)
-		log_error("query: %s", why ? why : strerror(-r));
+		log_error("%s: %s", who, why ? why : strerror(-r));
 	free(why);
 	return r ? EX_NOINPUT : 0;
 }
 
-static int open_agent(struct store **ret, const char *options, const char *socket)
+static int open_agent(struct store **ret, const char *who, const char *options, const char *socket)
 {
 	struct query_agent_store found;
-	int r = query_agent_find(&found, socket);
+	int r = query_agent_find(&found, who, socket);
 
 	if (!r && is_bucket(found.place))
-		r = open_bucket(ret, found.place, options ? options : found.options);
+		r = open_bucket(ret, who, found.place, options ? options : found.options);
 	else if (!r)
-		r = open_folder(ret, found.place);
+		r = open_folder(ret, who, found.place);
 	query_agent_free(&found);
 	return r;
 }
 
-int query_place_open(struct store **ret, const char *place, const char *options, const char *socket)
+int query_place_open(struct store **ret, const char *place, const char *options, const char *socket,
+		     const struct cli_command *command)
 {
+	const char *who = command->name;
 	bool agent = !strcmp(place, "agent");
 
 	if (socket && !agent)
-		return cli_bad_usage(&query_command,
-				     "--socket is for the agent: fusee query agent");
+		return cli_bad_usage(command, "--socket is for the agent: fusee %s %s", who,
+				     command == &query_command ? "agent" : "--agent");
 	if (options && !agent && !is_bucket(place))
-		return cli_bad_usage(&query_command,
+		return cli_bad_usage(command,
 				     "--store is for buckets, s3://NAME/PREFIX: '%s' is a folder",
 				     place);
-	return agent              ? open_agent(ret, options, socket)
-	       : is_bucket(place) ? open_bucket(ret, place, options)
-				  : open_folder(ret, place);
+	return agent              ? open_agent(ret, who, options, socket)
+	       : is_bucket(place) ? open_bucket(ret, who, place, options)
+				  : open_folder(ret, who, place);
 }

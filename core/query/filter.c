@@ -54,7 +54,8 @@ bool filter_takes(void *arg, const struct fusee_profile *p, const struct fusee_s
 		s->error = r;
 		return false;
 	}
-	return r && (!s->functions || functions_has(s->functions, p, sample->stack));
+	return r && (!s->functions || functions_has(s->functions, p, sample->stack)) &&
+	       (!s->also || s->also(s->also_arg, p, sample));
 }
 
 static bool takes_any(struct filter *s, const struct fusee_profile *p)

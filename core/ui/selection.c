@@ -7,7 +7,9 @@
 
 #include "net/http_query.h"
 
-#define MAX_PARAMS 32
+#define MAX_PARAMS 40
+#define MS 1000000ull
+#define MAX_DIGITS 13u /* of milliseconds */
 
 static int fail(struct buf *error, const char *text)
 {
@@ -15,14 +17,55 @@ static int fail(struct buf *error, const char *text)
 	return -EINVAL;
 }
 
-static int set_number(uint32_t *to, const char *value, struct buf *error)
+bool ui_side_is_empty(const struct ui_side *s)
 {
-	char *end;
-	unsigned long n = strtoul(value, &end, 10);
+	return !s->n && !s->all;
+}
 
-	if (*value < '0' || *value > '9' || *end || n >= UI_NO_FILE)
-		return fail(error, "a file is a number");
-	*to = (uint32_t)n;
+/* Keeps the numbers in order, each once. */
+static bool add_file(struct ui_side *s, uint32_t number)
+{
+	uint32_t at = s->n;
+
+	while (at && s->files[at - 1] > number)
+		at--;
+	if (at && s->files[at - 1] == number)
+		return true;
+	if (s->n == UI_MAX_ADDED)
+		return false;
+	memmove(&s->files[at + 1], &s->files[at], (s->n - at) * sizeof(*s->files));
+	s->files[at] = number;
+	s->n++;
+	return true;
+}
+
+static int set_side(struct ui_side *s, const char *value, struct buf *error)
+{
+	s->n = 0;
+	s->all = !strcmp(value, "all");
+	while (!s->all) {
+		char *end;
+		unsigned long n = strtoul(value, &end, 10);
+
+		if (*value < '0' || *value > '9' || (*end && *end != ',') || n >= UINT32_MAX)
+			return fail(error, "a file is a number");
+		if (!add_file(s, (uint32_t)n))
+			return fail(error, "too many files are selected: select all of a range of "
+					   "time");
+		if (!*end)
+			break;
+		value = end + 1;
+	}
+	return 0;
+}
+
+static int set_time(uint64_t *ns, const char *value, struct buf *error)
+{
+	size_t n = strspn(value, "0123456789");
+
+	if (!n || value[n] || n > MAX_DIGITS)
+		return fail(error, "a time is a number of milliseconds");
+	*ns = strtoull(value, NULL, 10) * MS;
 	return 0;
 }
 
@@ -40,16 +83,30 @@ static int add_where(struct render_options *o, const char *value, struct buf *er
 
 static int set(struct ui_selection *s, const struct http_param *p, struct buf *error)
 {
+	const struct {
+		const char *name;
+		uint64_t *ns;
+	} times[] = {
+		{"from", &s->now.range.from_ns},       {"to", &s->now.range.to_ns},
+		{"base_from", &s->base.range.from_ns}, {"base_to", &s->base.range.to_ns},
+		{"span_from", &s->span.from_ns},       {"span_to", &s->span.to_ns},
+	};
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+		if (!strcmp(p->name, times[i].name))
+			return set_time(times[i].ns, p->value, error);
 	if (!strcmp(p->name, "file"))
-		return set_number(&s->file, p->value, error);
+		return set_side(&s->now, p->value, error);
 	if (!strcmp(p->name, "base"))
-		return set_number(&s->base, p->value, error);
+		return set_side(&s->base, p->value, error);
 	if (!strcmp(p->name, "where"))
 		return add_where(&s->o, p->value, error);
 	if (!strcmp(p->name, "type"))
 		s->o.type = *p->value ? p->value : NULL;
 	else if (!strcmp(p->name, "function"))
 		s->o.function = *p->value ? p->value : NULL;
+	else if (!strcmp(p->name, "by"))
+		s->by = *p->value ? p->value : NULL;
 	else if (!strcmp(p->name, "native"))
 		s->o.native = !strcmp(p->value, "1");
 	else
@@ -59,11 +116,12 @@ static int set(struct ui_selection *s, const struct http_param *p, struct buf *e
 
 int ui_selection_parse(struct ui_selection *s, char *query, struct buf *error)
 {
+	const struct ui_range always = {0, UINT64_MAX};
 	struct http_param params[MAX_PARAMS];
 	uint32_t n;
 	int r = http_query_parse(query, params, MAX_PARAMS, &n);
 
-	*s = (struct ui_selection){.file = UI_NO_FILE, .base = UI_NO_FILE};
+	*s = (struct ui_selection){.now.range = always, .base.range = always, .span = always};
 	if (r)
 		return fail(error, "the page has sent a query that is not valid");
 	for (uint32_t i = 0; !r && i < n; i++)

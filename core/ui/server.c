@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "ui/internal/assets.h"
 #include "ui/internal/selection.h"
+#include "ui/internal/time_view.h"
 #include "ui/internal/views.h"
 
 #define JSON "application/json"
@@ -27,13 +28,26 @@
 	"Cross-Origin-Resource-Policy: same-origin\r\nCross-Origin-Opener-Policy: "          \
 	"same-origin\r\n"
 
+static int first_range(struct ui_profiles *u, const struct ui_selection *s, struct buf *out)
+{
+	(void)s;
+	return ui_first_range(u, clock_ns(CLOCK_REALTIME), out);
+}
+
 static const struct data {
 	const char *name, *type;
 	int (*put)(const struct ui_view *, struct buf *out);
+	/* in place of put: of more than the selected profiles */
+	int (*of_all)(struct ui_profiles *, const struct ui_selection *, struct buf *out);
 } data[] = {
-	{"about.json", JSON, ui_about},     {"table.json", JSON, ui_table},
-	{"callers.json", JSON, ui_callers}, {"labels.json", JSON, ui_labels},
-	{"source.json", JSON, ui_source},   {"graph.html", "text/html; charset=utf-8", NULL},
+	{"about.json", JSON, .put = ui_about},
+	{"table.json", JSON, .put = ui_table},
+	{"callers.json", JSON, .put = ui_callers},
+	{"labels.json", JSON, .put = ui_labels},
+	{"source.json", JSON, .put = ui_source},
+	{"time.json", JSON, .of_all = ui_time},
+	{"range.json", JSON, .of_all = first_range},
+	{"graph.html", "text/html; charset=utf-8", .put = NULL},
 };
 
 #define DATA (sizeof(data) / sizeof(*data))
@@ -77,21 +91,52 @@ static void finish(struct http_request *q, int r, const char *type, struct buf *
 
 /* ---- data ---- */
 
+/* "lines.pb.gz", "3 profiles", or the store's name. */
+static int put_title(const struct ui_profiles *u, const struct ui_side *side, struct buf *to)
+{
+	if (side->n == 1)
+		buf_str(to, u->files.files[side->files[0]].name);
+	else if (side->n)
+		buf_printf(to, "%u profiles", side->n);
+	else
+		buf_str(to, u->place ? u->place : "all profiles");
+	return buf_add(to, "", 1);
+}
+
+static int put_view(struct ui_server *u, const struct data *d, const struct ui_selection *s,
+		    struct buf *out)
+{
+	struct ui_view v = {.o = s->o};
+	const struct ui_sum *sum, *base;
+	struct buf title = {0};
+	int r = ui_profiles_get(&u->profiles, &s->now, s->o.type, &v.p, &sum, out);
+
+	if (!r && !ui_side_is_empty(&s->base))
+		r = ui_profiles_get(&u->profiles, &s->base, s->o.type, &v.base, &base, out);
+	if (!r && s->now.n == 1) /* the base may have taken its place */
+		r = ui_profiles_get(&u->profiles, &s->now, s->o.type, &v.p, &sum, out);
+	if (!r)
+		r = put_title(&u->profiles, &s->now, &title);
+	if (!r && sum) {
+		v.windows = sum->merged.windows;
+		v.broken = sum->counts.broken;
+		v.others = sum->others;
+		v.types = sum->types.p;
+		v.ntypes = sum->ntypes;
+	}
+	v.o.title = title.p;
+	if (!r)
+		r = d->put ? d->put(&v, out) : render_flamegraph_served(v.p, v.base, &v.o, out);
+	buf_fini(&title);
+	return r;
+}
+
 static int put_data(struct ui_server *u, const struct data *d, char *query, struct buf *out)
 {
 	struct ui_selection s;
-	struct ui_view v;
 	int r = ui_selection_parse(&s, query, out);
 
-	v = (struct ui_view){.o = s.o};
-	if (!r)
-		r = ui_files_profile(&u->files, s.file, &v.p, out);
-	if (!r && s.base != UI_NO_FILE)
-		r = ui_files_profile(&u->files, s.base, &v.base, out);
-	if (r)
-		return r;
-	v.o.title = u->files.files[s.file].name;
-	return d->put ? d->put(&v, out) : render_flamegraph_served(v.p, v.base, &v.o, out);
+	return r ? r : d->of_all ? d->of_all(&u->profiles, &s, out) : put_view(u, d, &s, out);
 }
 
 static void begin_data(void *arg, struct http_request *q, char *query)
@@ -123,15 +168,17 @@ static void begin_profiles(void *arg, struct http_request *q, char *query)
 	struct ui_server *u = arg;
 	struct buf out = {0};
 	struct json j = {.out = &out};
-	int r = ui_files_look(&u->files);
+	const struct ui_files *f = &u->profiles.files;
+	int r = ui_files_look(&u->profiles.files);
 
 	(void)query;
 	json_open(&j, NULL);
-	json_text(&j, "folder", u->files.folder);
+	json_text(&j, "folder", f->folder);
+	json_text(&j, "place", u->profiles.place);
 	json_list(&j, "files");
-	for (uint32_t i = 0; i < u->files.n; i++)
-		if (u->files.files[i].bytes >= 0)
-			put_file(&j, &u->files.files[i], i);
+	for (uint32_t i = 0; i < f->n; i++)
+		if (f->files[i].bytes >= 0)
+			put_file(&j, &f->files[i], i);
 	json_end(&j);
 	json_end(&j);
 	finish(q, r, JSON, &out);

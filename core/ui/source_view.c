@@ -12,6 +12,7 @@
 #include "report/annotation.h"
 #include "report/labels.h"
 #include "report/model.h"
+#include "ui/internal/function.h"
 #include "ui/internal/views.h"
 #include "view/source_text.h"
 
@@ -19,39 +20,11 @@
 #define MAX_LINES 20000u /* of a function: a hostile profile may span a file of any size */
 #define MAX_LINE 2000    /* bytes */
 
-/* The function of the model, found by its shown name. */
-struct selected {
-	struct fusee_str name, file, library, build_id;
-	struct fusee_str unit;
-	int64_t total, base; /* of all samples */
-};
-
 /* The function's lines in one of the two profiles. */
 struct side {
 	struct builder *b; /* of the samples that the labels keep; NULL: all */
 	struct annotation a;
 };
-
-static int find_selected(struct selected *w, const struct ui_view *v, struct render_model *m,
-			 struct buf *error)
-{
-	int r = render_model_make(m, v->p, v->base, &v->o, error);
-
-	if (r)
-		return r;
-	*w = (struct selected){.unit = m->unit, .total = m->total, .base = m->base_total};
-	for (uint32_t i = 0; v->o.function && i < m->nfunctions; i++) {
-		const struct render_function *f = &m->functions[i];
-
-		if (f->code != RENDER_LABEL && fusee_text_is(f->shown, v->o.function)) {
-			w->name = f->name;
-			w->file = f->file;
-			w->library = f->library;
-			w->build_id = f->build_id;
-		}
-	}
-	return 0;
-}
 
 /* An extended regular expression that matches the name alone. */
 static int quote(struct buf *to, struct fusee_str name)
@@ -243,7 +216,7 @@ static void put_function(struct json *j, const struct pair *p)
 /* ---- functions ---- */
 
 /* A language's function has no library: its file tells it from others of its name. */
-static bool is_selected(const struct annotated_function *f, const struct selected *w)
+static bool is_selected(const struct annotated_function *f, const struct ui_function *w)
 {
 	return str_equal(f->library, w->library) && str_equal(f->build_id, w->build_id) &&
 	       (w->library.len || str_equal(f->file, w->file));
@@ -268,7 +241,7 @@ static const struct annotated_function *find_before(const struct annotation *a,
 }
 
 static void put_functions(struct json *j, const struct side *now, const struct side *before,
-			  const struct selected *w, bool compared)
+			  const struct ui_function *w, bool compared)
 {
 	uint32_t put = 0;
 
@@ -301,8 +274,8 @@ int ui_source(const struct ui_view *v, struct buf *out)
 	struct json j = {.out = out};
 	struct buf regex = {0};
 	struct render_model m;
-	struct selected w;
-	int r = find_selected(&w, v, &m, out);
+	struct ui_function w;
+	int r = ui_function_find(&w, v, &m, out);
 
 	if (r)
 		return r;

@@ -77,8 +77,12 @@ static int serve(struct ui_server *u, bool browser)
 int ui_serve(const struct ui_options *o)
 {
 	struct ui_server u = {.listen = o->listen};
-	int r = ui_files_open(&u.files, o->paths, o->npaths);
+	int r = ui_files_open(&u.profiles.files, o->paths, o->npaths);
 
+	if (ui_profiles_open(&u.profiles, o->store, o->place) && !r) {
+		log_error("no memory");
+		r = EX_OSERR;
+	}
 	if (!r && loop_new(&u.loop)) {
 		log_error("cannot make an event loop");
 		r = EX_OSERR;
@@ -86,6 +90,6 @@ int ui_serve(const struct ui_options *o)
 	if (!r)
 		r = serve(&u, o->browser);
 	loop_free(u.loop);
-	ui_files_close(&u.files);
+	ui_profiles_close(&u.profiles);
 	return r;
 }

@@ -6,9 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct store;
+
 struct ui_options {
 	char *const *paths; /* files, or one folder whose profiles are listed */
 	uint32_t npaths;
+	/* All profiles over time, which belongs to ui_serve(); NULL: the files that are listed. Its
+	 * name, where no files are listed. */
+	struct store *store;
+	const char *place;
 	const char *listen; /* as in http.h; NULL: a free port of loopback */
 	bool browser;       /* opens the page where there is a desktop */
 };

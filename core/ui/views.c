@@ -14,23 +14,26 @@
 
 /* ---- about ---- */
 
-static void put_types(struct json *j, const struct fusee_profile *p)
+static struct fusee_str type_of(const struct fusee_profile *p, uint32_t i)
 {
-	json_list(j, "types");
-	for (uint32_t i = 0; i < p->types.n; i++) {
-		const struct fusee_value_type *t = FUSEE_AT(struct fusee_value_type, p->types, i);
+	return str_at(p, FUSEE_AT(struct fusee_value_type, p->types, i)->type);
+}
 
-		json_list(j, NULL);
-		json_str(j, NULL, str_at(p, t->type));
-		json_str(j, NULL, str_at(p, t->unit));
-		json_end(j);
-	}
+/* The types of the profile, then those that only other windows have. */
+static void put_types(struct json *j, const struct ui_view *v)
+{
+	const struct fusee_profile *p = v->p;
+	const char *other = v->types;
+
+	json_list(j, "types");
+	for (uint32_t i = 0; i < p->types.n; i++)
+		json_str(j, NULL, type_of(p, i));
+	for (uint32_t i = 0; i < v->ntypes; i++, other += strlen(other) + 1)
+		if (!render_find_type(p, fusee_text(other), NULL, &(uint32_t){0}))
+			json_text(j, NULL, other);
 	json_end(j);
 	if (p->default_type < p->types.n)
-		json_str(
-			j, "type",
-			str_at(p,
-			       FUSEE_AT(struct fusee_value_type, p->types, p->default_type)->type));
+		json_str(j, "type", type_of(p, p->default_type));
 }
 
 static void put_losses(struct json *j, const struct fusee_profile *p)
@@ -53,10 +56,13 @@ int ui_about(const struct ui_view *v, struct buf *out)
 	struct json j = {.out = out};
 
 	json_open(&j, NULL);
-	put_types(&j, v->p);
+	put_types(&j, v);
 	json_uint(&j, "start", v->p->start_ns);
 	json_uint(&j, "duration", v->p->duration_ns);
 	put_losses(&j, v->p);
+	json_uint(&j, "windows", v->windows);
+	json_uint(&j, "broken", v->broken);
+	json_uint(&j, "other_types", v->others);
 	json_end(&j);
 	return out->error;
 }

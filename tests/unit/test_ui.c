@@ -94,11 +94,13 @@ TEST(a_query_selects)
 	struct ui_selection s;
 
 	CHECK_INT(parse(&s, ""), 0);
-	CHECK_INT(s.file, UI_NO_FILE);
+	CHECK(ui_side_is_empty(&s.now) && ui_side_is_empty(&s.base));
 	CHECK_INT(parse(&s, "file=3&base=0&type=cpu&where=a%3Db&where=c!=d&function=f%3Cint%3E"),
 		  0);
-	CHECK_INT(s.file, 3);
-	CHECK_INT(s.base, 0);
+	CHECK_INT(s.now.n, 1);
+	CHECK_INT(s.now.files[0], 3);
+	CHECK_INT(s.base.n, 1);
+	CHECK_INT(s.base.files[0], 0);
 	CHECK_STR(s.o.type, "cpu");
 	CHECK_STR(s.o.where[0], "a=b");
 	CHECK_STR(s.o.where[1], "c!=d");
@@ -106,10 +108,39 @@ TEST(a_query_selects)
 	CHECK_STR(s.o.function, "f<int>");
 	CHECK_INT(parse(&s, "file="), -EINVAL);
 	CHECK_INT(parse(&s, "file=-1"), -EINVAL);
+	CHECK_INT(parse(&s, "file=1,"), -EINVAL);
+	CHECK_INT(parse(&s, "file=1,,2"), -EINVAL);
 	CHECK_INT(parse(&s, "file=1x"), -EINVAL);
 	CHECK_INT(parse(&s, "file=4294967295"), -EINVAL);
 	CHECK_INT(parse(&s, "path=/etc/passwd"), -EINVAL);
 	CHECK_INT(parse(&s, "function=%zz"), -EINVAL);
+}
+
+TEST(a_query_selects_several_profiles)
+{
+	struct ui_selection s;
+	struct buf q = {0};
+
+	CHECK_INT(parse(&s, "file=7,1,7,3&base=all&base_from=5&base_to=1763712000123"), 0);
+	CHECK_INT(s.now.n, 3);
+	CHECK(s.now.files[0] == 1 && s.now.files[1] == 3 && s.now.files[2] == 7 && !s.now.all);
+	CHECK(s.now.range.from_ns == 0 && s.now.range.to_ns == UINT64_MAX);
+	CHECK(s.base.all && !s.base.n);
+	CHECK(s.base.range.from_ns == 5000000 && s.base.range.to_ns == 1763712000123000000);
+	CHECK_INT(parse(&s, "file=all&by=service_name&span_from=1&span_to=2"), 0);
+	CHECK_STR(s.by, "service_name");
+	CHECK(s.span.from_ns == 1000000 && s.span.to_ns == 2000000);
+	CHECK_INT(parse(&s, "from=x"), -EINVAL);
+	CHECK_INT(parse(&s, "from=-1"), -EINVAL);
+	CHECK_INT(parse(&s, "to=17637120001230"), -EINVAL);
+	for (uint32_t i = 0; i <= UI_MAX_ADDED; i++)
+		buf_printf(&q, "%s%u", i ? "," : "file=", i);
+	buf_add(&q, "", 1);
+	CHECK_INT(parse(&s, q.p), -EINVAL);
+	*strrchr(q.p, ',') = '\0';
+	CHECK_INT(parse(&s, q.p), 0);
+	CHECK_INT(s.now.n, UI_MAX_ADDED);
+	buf_fini(&q);
 }
 
 TEST(too_many_labels_are_refused)
@@ -314,7 +345,8 @@ static void begin(void)
 	snprintf(path, sizeof(path), "%s/one.pb.gz", folder);
 	write_profile(path);
 	server = (struct ui_server){0};
-	CHECK_INT(ui_files_open(&server.files, paths, 1), 0);
+	CHECK_INT(ui_files_open(&server.profiles.files, paths, 1), 0);
+	CHECK_INT(ui_profiles_open(&server.profiles, NULL, NULL), 0);
 	CHECK_INT(loop_new(&server.loop), 0);
 	CHECK_INT(ui_server_open(&server, &text), 0);
 	CHECK(!pthread_create(&thread, NULL, run, server.loop));
@@ -331,7 +363,7 @@ static void end(void)
 	CHECK(!pthread_join(thread, NULL));
 	ui_server_close(&server);
 	loop_free(server.loop);
-	ui_files_close(&server.files);
+	ui_profiles_close(&server.profiles);
 }
 
 static int dial(void)
@@ -440,9 +472,18 @@ TEST_OF_SERVER(data_of_a_folder)
 {
 	CHECK(strstr(ask(at("profiles.json"), OWN), "\"name\":\"one.pb.gz\""));
 	CHECK(!strstr(ask(at("profiles.json"), OWN), "secret"));
-	CHECK(strstr(ask(at("about.json?file=0"), OWN), "\"types\":[[\"cpu\",\"nanoseconds\"]]"));
+	CHECK(strstr(ask(at("about.json?file=0"), OWN), "\"types\":[\"cpu\"],\"type\":\"cpu\""));
 	CHECK(strstr(ask(at("table.json?file=0"), OWN), "\"total\":50"));
 	CHECK(strstr(ask(at("table.json?file=0&base=0"), OWN), "\"base\":50"));
+	CHECK(strstr(ask(at("table.json?file=all"), OWN), "\"total\":50"));
+	CHECK(strstr(ask(at("time.json?file=all&by=process"), OWN),
+		     "\"windows\":1,\"broken\":0,\"other_types\":0,"
+		     "\"groups\":[[\"bb\",39,[[0,39]]],[\"aa\",11,"));
+	CHECK(strstr(ask(at("time.json?file=all&function=work+[a.so]"), OWN), "\"total\":11,"));
+	CHECK(strstr(ask(at("time.json?file=all&function=main&where=process!=bb"), OWN),
+		     "\"total\":11,"));
+	check_status(at("table.json?file=all&from=1&to=1"), OWN, "400");
+	check_status(at("table.json?file=0,1"), OWN, "404");
 	check_status(at("table.json"), OWN, "404");
 	check_status(at("table.json?file=1"), OWN, "404");
 	check_status(at("table.json?file=0&base=1"), OWN, "404");

@@ -9,7 +9,8 @@ struct query_agent_store {
 	char *options; /* NULL: none */
 };
 
-/* socket: of the agent; NULL: the default. 0, or an exit code after one error was logged. */
-int query_agent_find(struct query_agent_store *, const char *socket);
+/* who: the command, for messages; socket: of the agent; NULL: the default. 0, or an exit code after
+ * one error was logged. */
+int query_agent_find(struct query_agent_store *, const char *who, const char *socket);
 void query_agent_free(struct query_agent_store *);
 #endif

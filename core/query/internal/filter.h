@@ -12,13 +12,16 @@
 struct filter {
 	struct selector *selector;
 	struct functions *functions; /* only samples with such a function; NULL: all */
-	uint32_t type;               /* index of the value type, in all windows */
-	uint32_t count;              /* of the type samples/count, if `counts` */
-	bool counts;                 /* the windows have that type */
-	uint32_t ntypes;             /* of all windows */
-	struct buf types;            /* of all windows, "samples/count, cpu/nanoseconds" */
-	char *first;                 /* the window that has set types */
-	int error;                   /* of a sample: see selector_matches() */
+	/* a further condition, for callers that have other filters; NULL: none */
+	bool (*also)(void *arg, const struct fusee_profile *, const struct fusee_sample *);
+	void *also_arg;
+	uint32_t type;    /* index of the value type, in all windows */
+	uint32_t count;   /* of the type samples/count, if `counts` */
+	bool counts;      /* the windows have that type */
+	uint32_t ntypes;  /* of all windows */
+	struct buf types; /* of all windows, "samples/count, cpu/nanoseconds" */
+	char *first;      /* the window that has set types */
+	int error;        /* of a sample: see selector_matches() */
 };
 
 /* Looks at the types of a window. 1: it has the selected one; 0: it lacks the type that the

@@ -6,7 +6,7 @@
 #include "net/http.h"
 #include "net/loop.h"
 #include "ui/internal/address.h"
-#include "ui/internal/files.h"
+#include "ui/internal/profiles.h"
 
 #define UI_IDLE_NS 15000000000ull /* after the last page was closed */
 
@@ -16,14 +16,14 @@ struct ui_server {
 	struct http_page *pages; /* ends with {0} */
 	char *paths;             /* of the pages */
 	struct ui_address address;
-	struct ui_files files;
+	struct ui_profiles profiles;
 	const char *listen;
 	uint32_t shown;          /* pages that are open now */
 	struct loop_timer *idle; /* runs while none is, once one was */
 };
 
-/* Begins to answer; the files are those of the caller, which sets `loop`, `files` and `listen`. 0
- * or -errno, with one malloc'ed sentence in *text (NULL: no memory). */
+/* Begins to answer; the profiles are those of the caller, which sets `loop`, `profiles` and
+ * `listen`. 0 or -errno, with one malloc'ed sentence in *text (NULL: no memory). */
 int ui_server_open(struct ui_server *, char **text);
 void ui_server_close(struct ui_server *);
 #endif

@@ -10,12 +10,17 @@
 struct ui_view {
 	const struct fusee_profile *p, *base;
 	struct render_options o;
+	/* of a profile that was added up */
+	/* windows 0: it is one file; broken: cannot be read; others: have other types */
+	uint64_t windows, broken, others;
+	const char *types; /* ntypes names, each with its NUL, of all windows */
+	uint32_t ntypes;
 };
 
 /* All append. 0; -ENOMEM; or -EINVAL with one sentence in out->p, which was empty. */
 
-/* {types: [[type, unit]..], type: the default, start, duration: ns, losses: [[stage, reason, n]..]}
- */
+/* {types: [type..], type: the default, start, duration: ns, losses: [[stage, reason, n]..],
+ * windows, broken, other_types} */
 int ui_about(const struct ui_view *, struct buf *out);
 /* {type, unit, total, base, functions: [row..]}. A row is [name, file, line, library, kind, self,
  * total], in a comparison with self and total of the base, both z, and whether it is noise. */

@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // The selection, which the address bar holds: so a link shows the same, and the browser's button goes back.
-const EMPTY = { view: "", file: null, base: null, type: "", where: [], function: "", graph: "" };
-const TEXTS = ["view", "type", "function", "graph"];
+// file and base: a file's number, several with commas, or "all": all profiles that begin from <= t < to, in ms.
+const RANGES = ["from", "to", "base_from", "base_to", "span_from", "span_to"];
+const TEXTS = ["view", "type", "function", "by", "graph"];
+const EMPTY = { file: null, base: null, where: [] };
+for (const name of [...TEXTS, ...RANGES])
+	EMPTY[name] = "";
 const listeners = [];
 export let selection = parse(location.hash);
 
-function number(text) {
-	return /^\d{1,9}$/.test(text || "") ? Number(text) : null;
+function profilesOf(text) {
+	return /^(\d{1,9}(,\d{1,9})*|all)$/.test(text || "") ? text : null;
+}
+function timeOf(text) {
+	return /^\d{1,13}$/.test(text || "") ? text : "";
 }
 function parse(hash) {
 	const p = new URLSearchParams(hash.slice(1)), s = { ...EMPTY, where: p.getAll("where") };
-	s.file = number(p.get("file"));
-	s.base = number(p.get("base"));
+	s.file = profilesOf(p.get("file"));
+	s.base = profilesOf(p.get("base"));
+	for (const name of RANGES)
+		s[name] = timeOf(p.get(name));
 	for (const name of TEXTS)
 		s[name] = p.get(name) || "";
 	return s;
@@ -21,7 +30,7 @@ function format(s) {
 	for (const name of ["file", "base"])
 		if (s[name] !== null)
 			p.set(name, s[name]);
-	for (const name of TEXTS)
+	for (const name of [...RANGES, ...TEXTS])
 		if (s[name])
 			p.set(name, s[name]);
 	for (const condition of s.where)
@@ -30,7 +39,12 @@ function format(s) {
 }
 // What views of the same data have in common: the query of a request.
 export function query(s) {
-	const p = new URLSearchParams(format({ ...s, view: "", graph: "" }).slice(1));
+	const own = { ...s, view: "", graph: "", by: "", span_from: "", span_to: "" };
+	if (s.file !== "all")
+		own.from = own.to = "";
+	if (s.base !== "all")
+		own.base_from = own.base_to = "";
+	const p = new URLSearchParams(format(own).slice(1));
 	return String(p);
 }
 export const link = change => format({ ...selection, ...change });

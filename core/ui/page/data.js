@@ -33,8 +33,17 @@ function once(address) {
 	return answers.get(address);
 }
 export const profiles = () => load("profiles.json");
-export const about = file => once(`about.json?file=${file}`);
+export const about = selection => once(`about.json?${query({ ...selection, base: null, base_from: "", base_to: "", where: [], function: "" })}`);
 export const data = (name, selection) => once(`${name}.json?${query(selection)}`);
+// All profiles of the span, by the values of a label.
+export function overTime(selection, by) {
+	const p = new URLSearchParams(query({ ...selection, base: null }));
+	for (const [name, value] of [["by", by], ["span_from", selection.span_from], ["span_to", selection.span_to]])
+		if (value)
+			p.set(name, value);
+	return once(`time.json?${p}`);
+}
+export const firstRange = () => load("range.json");
 
 // Held for as long as the page is open: its end lets fusee end. Of several pages one holds it, as a browser has few
 // connections to a server; its lock goes to the next page.

@@ -11,6 +11,12 @@ export function element(tag, text, className) {
 		e.className = className;
 	return e;
 }
+export function svg(tag, attributes = {}) {
+	const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+	for (const [name, value] of Object.entries(attributes))
+		e.setAttribute(name, value);
+	return e;
+}
 export function button(text, onclick, className) {
 	const b = element("button", text, className);
 	b.type = "button";

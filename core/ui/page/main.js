@@ -3,13 +3,14 @@
 import { onSelect, query, select, selection } from "./address.js";
 import { about, data, hold } from "./data.js";
 import { $, button, element, fill } from "./element.js";
-import { files, lookForFiles, nameOf, showFiles, when } from "./files.js";
+import { chooseAll, counted, files, hasAll, lookForFiles, nameOf, place, showFiles, when } from "./files.js";
 import { showGraph, zoomed } from "./graph.js";
 import { showLabels, toggle } from "./labels.js";
 import { amountOf, rounded, short } from "./numbers.js";
 import { showCallers } from "./callers.js";
 import { showSource } from "./source.js";
 import { showTable } from "./table.js";
+import { rangeText, showTime } from "./time.js";
 
 const VIEWS = [
 	{ name: "files", title: "profiles", show: showFiles },
@@ -17,6 +18,7 @@ const VIEWS = [
 	{ name: "table", title: "functions", show: showTable },
 	{ name: "callers", title: "callers", show: showCallers },
 	{ name: "source", title: "source", show: showSource },
+	{ name: "time", title: "over time", show: showTime },
 ];
 
 // ---- head ----
@@ -49,20 +51,23 @@ function showChosen(s) {
 	const chips = s.where.map(w => chip(`${w}  ×`, "all samples again", () => toggle(w)));
 	if (s.function)
 		chips.push(chip(`function: ${s.function}  ×`, "all functions again", () => select({ function: "" })));
+	if (s.file === "all" && (s.from || s.to))
+		chips.push(chip(rangeText(s.from, s.to), "choose another range of time", () => select({ view: "time" })));
 	if (s.view === "graph" && zoomed.name && zoomed.name !== s.function)
 		chips.push(chip(`only stacks with ${zoomed.name}`, "in all views (s)", () => select({ function: zoomed.name }), "chip hint"));
 	$("chosen").replaceChildren(...(chips.length ? chips : [element("span", "all samples")]));
 }
 async function showHead(s) {
-	const a = await about(s.file), type = s.type || a.type, sums = await data("labels", s);
+	const a = await about(s), type = s.type || a.type, sums = await data("labels", s);
 	if (s !== selection)
 		return;
 	const lost = a.losses.map(([stage, reason, n]) => `${rounded(n, 0)} ${stage} (${reason})`);
 	const total = `${amountOf(sums.total, sums.unit)} of ${sums.type}`;
 	$("facts").textContent = [s.base === null ? total : `${amountOf(sums.base, sums.unit)} → ${total}`,
 		...(a.duration ? [`${rounded(a.duration / 1e9, 1)} s long`] : []), ...(a.start ? [when(a.start / 1e6)] : []), ...lost,
+		...(a.windows ? [`${rounded(a.windows, 0)} profiles added up`] : []), ...counted(a),
 		...(sums.omits ? ["an interpreter's own frames are omitted"] : [])].map(short).join("  ·  ");
-	fill($("type"), a.types.map(([t]) => [t, short(t)]), type);
+	fill($("type"), a.types.map(t => [t, short(t)]), type);
 }
 function showChoice(s) {
 	$("title").textContent = s.file === null ? "fusee" : short(nameOf(s.file)) + (s.base === null ? "" : ` against ${short(nameOf(s.base))}`);
@@ -70,12 +75,15 @@ function showChoice(s) {
 	if (s.file !== shownFile)
 		$("facts").textContent = "";
 	shownFile = s.file;
-	const options = files.map(f => [f.file, short(f.name)]);
-	fill($("file"), options, s.file ?? "");
-	fill($("base"), [["", "nothing"], ...options.filter(([f]) => f !== s.file)], s.base ?? "");
+	const single = files.map(f => [f.file, short(f.name)]), all = hasAll() ? [["all", short(place ?? "all profiles")]] : [];
+	const options = [...all, ...single], several = [s.file, s.base].filter(f => f?.includes(",")).map(f => [f, nameOf(f)]);
+	const before = s.base === "all" ? [["all", rangeText(s.base_from, s.base_to)]] : [];
+	fill($("file"), [...options, ...several], s.file ?? "");
+	fill($("base"), [["", "nothing"], ...before, ...single.filter(([f]) => f !== s.file), ...several], s.base ?? "");
 }
-$("file").onchange = () => select({ file: Number($("file").value), base: null, type: "", where: [], function: "" });
-$("base").onchange = () => select({ base: $("base").value === "" ? null : Number($("base").value) });
+$("file").onchange = () => $("file").value === "all" ? chooseAll().catch(fail) :
+	select({ file: $("file").value, base: null, type: "", where: [], function: "" });
+$("base").onchange = () => select({ base: $("base").value === "" ? null : $("base").value });
 $("type").onchange = () => select({ type: $("type").value });
 $("help").onclick = () => $("keys").showModal();
 $("tabs").onkeydown = moveTab;
@@ -156,7 +164,9 @@ async function start() {
 		return;
 	}
 	onSelect(show);
-	if (selection.file === null && files.length === 1)
+	if (selection.file === null && place !== null)
+		chooseAll({ view: "time" }, false).catch(fail);
+	else if (selection.file === null && files.length === 1)
 		select({ file: files[0].file }, false);
 	else
 		show(selection);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks at the page of fusee ui as a person would. TAP on stdout.
-// usage: FUSEE=.. node ui.js DIR [SCREENSHOTS]      DIR/profiles: now before after lines and a hostile one, DIR/xdg-open, which writes to DIR/sudo/opened
+// usage: FUSEE=.. node ui.js DIR [SCREENSHOTS]      DIR/profiles: now before after lines and a hostile one, DIR/store, DIR/xdg-open, which writes to DIR/sudo/opened
 "use strict";
 const { chromium } = require("playwright-core");
 const { spawn } = require("child_process");
@@ -146,8 +146,8 @@ async function refused({ address, origin }) {
 }
 async function list(v) {
 	const rows = await v.rows();
-	is("profiles by time, the latest first", rows.map(r => r.split("\t")[0]).join(), `${HOSTILE}.pb.gz,lines.pb.gz,now.pb.gz,after.pb.gz,before.pb.gz,broken.pb.gz`);
-	await v.until(() => [...document.querySelectorAll("#view tbody tr")].every(r => r.cells[3].textContent));
+	is("profiles by time, the latest first", rows.map(r => r.split("\t")[1]).join(), `${HOSTILE}.pb.gz,lines.pb.gz,now.pb.gz,after.pb.gz,before.pb.gz,broken.pb.gz`);
+	await v.until(() => [...document.querySelectorAll("#view tbody tr")].every(r => r.cells[4].textContent));
 	ok("with their values", (await v.row("now.pb.gz")).includes("samples, cpu"), await v.rows());
 	ok("and why one cannot be read", (await v.row("broken.pb.gz")).includes("cannot read 'broken.pb.gz' as a profile"), await v.rows());
 	await v.shot("profiles");
@@ -305,14 +305,14 @@ async function keyboard(address) {
 	const roles = await v.page.evaluate(() => [document.querySelector("#tabs").role, document.querySelectorAll("[role=tab]").length,
 		document.querySelector("[role=tab][aria-selected=true]").id, document.querySelector("#view").role,
 		document.querySelector("#view").getAttribute("aria-labelledby")].join());
-	is("roles for screen readers", roles, "tablist,5,tab-table,tabpanel,tab-table");
+	is("roles for screen readers", roles, "tablist,6,tab-table,tabpanel,tab-table");
 	await v.close();
 }
 async function widths(address) {
 	const file = await number(address, "after.pb.gz"), base = await number(address, "before.pb.gz");
 	for (const width of [400, 700, 1000, 2000]) {
 		const bad = [];
-		for (const view of ["files", "graph", "table", "callers", "source"]) {
+		for (const view of ["files", "graph", "table", "callers", "source", "time"]) {
 			const v = await View.open(`${address}#file=${file}&base=${base}&view=${view}${view === "callers" ? "&function=main" : ""}`,
 				{ width, height: 800 }, { colorScheme: width < 1000 ? "dark" : "light" });
 			let over = 0;
@@ -350,6 +350,57 @@ async function hostile(address) {
 	await v.page.waitForTimeout(100);
 	is("were one to get through, the policy runs nothing", await v.page.evaluate(() => window.pwned), undefined);
 	await v.close();
+}
+// Drags over steps of the chart, of n.
+async function drag(v, first, last, n, options = {}) {
+	const r = await v.page.$eval("#chart", e => e.getBoundingClientRect().toJSON()), left = 76, width = r.width - left;
+	const x = step => r.x + left + width * (step + 0.5) / n;
+	await v.select(async () => {
+		if (options.shift)
+			await v.page.keyboard.down("Shift");
+		await v.page.mouse.move(x(first), r.y + 50);
+		await v.page.mouse.down();
+		await v.page.mouse.move(x(last), r.y + 60, { steps: 4 });
+		await v.page.mouse.up();
+		if (options.shift)
+			await v.page.keyboard.up("Shift");
+	});
+}
+async function overTime() {
+	const server = await serve(["ui", "--no-browser", "store"]), v = await View.open(server.address);
+	await v.select(() => v.page.click("#view button:text-is('all of them, over time')"));
+	await v.shown("time");
+	ok("over time: all profiles, by service", v.page.url().includes("file=all") && (await v.page.inputValue("#view select")) === "service", v.page.url());
+	ok("sums of each", /db 2\.00 s/.test(await v.text(".legend")) && /web 1\.00 s/.test(await v.text(".legend")), await v.text(".legend"));
+	await v.shot("time");
+	const steps = Number(/(\d+) steps/.exec(await v.page.getAttribute("#chart", "aria-label"))[1]);
+	await drag(v, Math.floor(steps / 2), steps - 1, steps);
+	ok("a range that is dragged selects profiles", (await v.text("#facts")).includes("5 profiles added up"), await v.text("#facts"));
+	await v.tab("table");
+	is("and the table", await v.row("work_db"), "1.50 s 75.0 %\t1.50 s 75.0 %\twork_db\tprogram");
+	const link = v.page.url();
+	await v.tab("time");
+	await drag(v, 0, Math.floor(steps / 2) - 1, steps, { shift: true });
+	await v.tab("table");
+	ok("with shift the range to compare with", (await v.row("work_db")).includes("50.0 % → 75.0 %") && (await v.row("work_db")).includes("▲ more"), await v.rows());
+	await v.tab("time");
+	await v.select(() => v.label("service", "web").click());
+	ok("a label filters the chart", !/db/.test(await v.text(".legend")), await v.text(".legend"));
+	await v.page.focus("#chart");
+	await v.select(() => v.page.keyboard.press("ArrowLeft"));
+	ok("an arrow moves the range", v.page.url() !== link && (await v.page.evaluate(() => document.activeElement.id)) === "chart", v.page.url());
+	await v.tab("files");
+	await v.page.check("#view tbody tr >> nth=0 >> input");
+	await v.page.check("#view tbody tr >> nth=1 >> input");
+	await v.select(() => v.page.click("#view button:text-is('add up 2 profiles')"));
+	ok("profiles that are ticked are added up", (await v.text("#title")).includes("2 profiles") && (await v.text("#facts")).includes("2 profiles added up"), await v.text("#about"));
+	const again = await View.open(link);
+	ok("a link keeps the range", (await again.text("#facts")).includes("5 profiles added up"), link);
+	await again.close();
+	ok("no error on the way", !v.errors.length, v.errors);
+	await v.close();
+	server.child.kill("SIGINT");
+	is("Ctrl-C ends it", await server.child.ended, 0);
 }
 async function opens() {
 	const path = `${dir}:${process.env.PATH}`;
@@ -392,6 +443,7 @@ async function main() {
 	await manyPages(address);
 	await keyboard(address);
 	await widths(address);
+	await overTime();
 	await hostile(address);
 	server.child.kill("SIGINT");
 	is("Ctrl-C ends it, and a page that is open does not keep it", await server.child.ended, 0);
