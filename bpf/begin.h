@@ -41,6 +41,7 @@ FUSEE_FN void begin(struct fusee_unwind *u, const struct user_regs *r)
 	u->flags = FUSEE_PC_EXACT | FUSEE_FIRST;
 	u->error = 0;
 	u->slab_words = u->words = 0;
+	u->tls = 0;
 	u->absent = 0;
 	fusee_window_reset();
 }

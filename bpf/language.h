@@ -266,16 +266,6 @@ FUSEE_FN int language_switch(struct fusee_unwind *u, struct scratch *s, __u32 to
 	return 0;
 }
 
-/* The thread pointer, which only wrfsbase could have changed since the thread was put on its CPU;
- * C libraries set it with arch_prctl or clone, which write the kernel's copy too. 0: not known. */
-FUSEE_FN __u64 thread_pointer(void)
-{
-	struct task_struct *task = bpf_get_current_task();
-	unsigned long base;
-
-	return kernel_read(&base, &task->thread.fsbase) ? 0 : base;
-}
-
 /* Prepares a walk. */
 FUSEE_FN void language_begin(struct fusee_unwind *u, struct scratch *s)
 {
@@ -287,7 +277,6 @@ FUSEE_FN void language_begin(struct fusee_unwind *u, struct scratch *s)
 	u->pid = s->record.tick.head.pid;
 	u->tid = s->record.tick.head.tid;
 	s->begun = 1u << (s->slot & 31);
-	u->tls = thread_pointer();
 	u->time_ns = bpf_ktime_get_ns();
 	u->value = s->record.tick.period;
 	u->npushed = 0;

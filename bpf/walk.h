@@ -226,6 +226,16 @@ FUSEE_FN void kernel_frames(const struct sampler_context *c, struct record_stack
 	r->nkernel = bytes > 0 ? (__u32)bytes / 8 : 0;
 }
 
+/* The thread pointer, which only wrfsbase could have changed since the thread was put on its CPU;
+ * C libraries set it with arch_prctl or clone, which write the kernel's copy too. 0: not known. */
+FUSEE_FN __u64 thread_pointer(void)
+{
+	struct task_struct *task = bpf_get_current_task();
+	unsigned long base;
+
+	return kernel_read(&base, &task->thread.fsbase) ? 0 : base;
+}
+
 /* Begins a walk. `languages` is constant at compile time, because sampler_tick does not even have
  * the maps of languages. */
 FUSEE_FN void walk_begin(const struct sampler_context *c, struct fusee_unwind *u, struct scratch *s,
@@ -235,6 +245,7 @@ FUSEE_FN void walk_begin(const struct sampler_context *c, struct fusee_unwind *u
 	__u64 cs = c->regs.cs;
 
 	begin(u, &s->regs);
+	u->tls = thread_pointer();
 	if (languages)
 		language_begin(u, s);
 	r->nkernel = 0;

@@ -129,8 +129,8 @@ struct fusee_unwind {
 	__u64 time_ns;        /* CLOCK_MONOTONIC of the sample; for language unwinders */
 	__u64 value;          /* weight of the sample, in ns; for language unwinders */
 	__u64 pc, sp, fp, lr; /* fp: rbp or x29; lr: aarch64, innermost frame only */
-	/* The thread pointer: x86-64 the base of fs, which pthread_self() is. For language
-	 * unwinders in the kernel; 0: not known, as always over a stack copy. */
+	/* The thread pointer: x86-64 the base of fs, which pthread_self() is. 0: not known, as
+	 * always over a stack copy. */
 	__u64 tls;
 	__u64 file;           /* that the mapping of pc maps; 0: anonymous memory */
 	__u64 offset;         /* ELF virtual address of pc in that file */

@@ -99,6 +99,7 @@ static void from_special(const uint32_t *w, struct answer *a)
 		a->add = (int32_t)w[3];
 		return;
 	case DWARF_SWITCH:
+	case DWARF_GO_GROWS:
 		a->kind = SWITCH;
 		return;
 	case DWARF_DEREF:

@@ -5,12 +5,14 @@
 //
 // sources: plugins/unwinders/dwarf/rows.c plugins/unwinders/dwarf/sheet.c
 //
-// sources: plugins/unwinders/dwarf/go/gopclntab.c
+// sources: plugins/unwinders/dwarf/go/gopclntab.c plugins/unwinders/dwarf/go/gorows.c
+//
+// sources: plugins/unwinders/dwarf/go/gostack.c
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../plugins/unwinders/dwarf/go/gopclntab.h"
+#include "../../plugins/unwinders/dwarf/go/gorows.h"
 
 #define TEXT 0x401000ull
 #define CODE 4096

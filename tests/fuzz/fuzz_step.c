@@ -56,7 +56,7 @@ static void right_header(uint32_t *table, uint32_t words, uint32_t specials)
 			table[i] = (DWARF_RULE_SPECIAL((table[i] >> 16) % specials) << 16) |
 				   (table[i] & 0xffff);
 	for (uint32_t i = at; i + DWARF_SPECIAL_WORDS <= words; i += DWARF_SPECIAL_WORDS)
-		table[i] = (table[i] & ~0xffu) | (table[i] & 0xff) % (DWARF_SWITCH + 2);
+		table[i] = (table[i] & ~0xffu) | (table[i] & 0xff) % (DWARF_GO_GROWS + 2);
 }
 
 static void check(const struct fusee_unwind *u, int by_dwarf, int r, uint64_t sp, int how)

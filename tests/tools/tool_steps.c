@@ -464,7 +464,7 @@ static void noise_table(__u32 *t, __u32 blocks, __u32 specials)
 	for (__u32 i = 0; i < rows; i++)
 		t[t[DWARF_ROWS_AT] + i] = noise_rule(specials) << 16 | (__u32)(noise() & 0xffff);
 	for (__u32 i = t[DWARF_SPECIALS_AT]; i < NOISE_TABLE; i += DWARF_SPECIAL_WORDS) {
-		t[i] = (t[i] & 0xff0f00) | (t[i] >> 24) % (DWARF_SWITCH + 2);
+		t[i] = (t[i] & 0xff0f00) | (t[i] >> 24) % (DWARF_GO_GROWS + 2);
 		for (int k = 1; k < 4; k++)
 			if (noise() % 4)
 				t[i + k] = (__u32)(noise() % 64) * 8 - 64;

@@ -490,6 +490,34 @@ FUSEE_FN int step_signal_frame(struct fusee_unwind *u)
 	return FUSEE_NEXT;
 }
 
+/* The goroutine below runtime.morestack: only memory has its place, so over a stack copy it is not
+ * known. Its pc is behind a call of morestack, or it is another goroutine's place. */
+FUSEE_FN int step_grown(struct fusee_unwind *u, const struct special *s)
+{
+	__u64 g, m, place, pc, sp, fp, near;
+	__s32 distance;
+
+	if (u->flags & FUSEE_CFA_ONLY)
+		return FUSEE_STOP;
+	if (!u->tls || fusee_read(u, &g, 8, add_signed(u->tls, s->cfa)) ||
+	    fusee_read(u, &m, 8, g + ((__u32)s->fp & 0xff)) ||
+	    fusee_read(u, &place, 8, m + ((__u32)s->fp >> 8)) || !place || place == g ||
+	    fusee_read(u, &pc, 8, place + ((__u32)s->extra & 0xff)) ||
+	    fusee_read(u, &sp, 8, place + ((__u32)s->extra >> 8 & 0xff)) ||
+	    fusee_read(u, &fp, 8, place + ((__u32)s->extra >> 16 & 0xff)) ||
+	    fusee_read(u, &distance, 4, pc - 4))
+		return fusee_stop(u, DWARF_REASON_SWITCH);
+	near = add_signed(pc, distance) - u->pc + DWARF_GO_NEAR;
+	if (near >= 2 * DWARF_GO_NEAR)
+		return fusee_stop(u, DWARF_REASON_SWITCH);
+	u->pc = pc;
+	u->sp = sp;
+	u->fp = fp;
+	u->valid_regs = 0;
+	u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FP_LOST | FUSEE_SP_UNSURE);
+	return FUSEE_NEXT;
+}
+
 FUSEE_FN int step_special(struct fusee_unwind *u, __u32 i)
 {
 	struct special s;
@@ -504,6 +532,8 @@ FUSEE_FN int step_special(struct fusee_unwind *u, __u32 i)
 	case DWARF_DEREF:
 	case DWARF_REG:
 		return step_by_register(u, &s);
+	case DWARF_GO_GROWS:
+		return step_grown(u, &s);
 	case DWARF_SWITCH:
 		return fusee_stop(u, DWARF_REASON_SWITCH);
 	case DWARF_EXPRESSION:

@@ -11,6 +11,7 @@
 #include "cfi/cfi.h"
 #include "code/codefile.h"
 #include "go/gofile.h"
+#include "go/gorows.h"
 #include "code/madefile.h"
 #include "reasons.h"
 #include "cfi/x86_64.h"

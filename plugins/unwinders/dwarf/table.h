@@ -28,7 +28,7 @@
 
 #define DWARF_TABLE_MAGIC 0x31747764u /* "dwt1" */
 /* Raise it also when other rows are made for the same file: tables are kept on disk. */
-#define DWARF_TABLE_VERSION 17
+#define DWARF_TABLE_VERSION 18
 
 enum dwarf_header {
 	DWARF_MAGIC,
@@ -81,7 +81,14 @@ enum dwarf_special_kind {
 	/* This frame runs on another stack than its caller, and no register leads to that stack
 	 * (Go's systemstack): truncated. libunwind cannot help either. */
 	DWARF_SWITCH,
+	/* The goroutine has called Go's morestack, and its place is in memory: g at the thread
+	 * pointer + cfa, m at g + byte 0 of fp, the current g at m + fp >> 8, and pc, sp and bp of
+	 * its place there, at bytes 0, 1 and 2 of ra. */
+	DWARF_GO_GROWS,
 };
+
+/* The goroutine's pc is behind a call of morestack or morestack_noctxt, which lie together. */
+#define DWARF_GO_NEAR 1024u
 
 /* Of kinds DEREF and REG. No FP flag: the caller's fp is this frame's. */
 enum dwarf_special_flags {

@@ -6,7 +6,7 @@
 #include <fusee/plugin.h>
 
 #include "cfi/cfi.h"
-#include "go/gopclntab.h"
+#include "go/gorows.h"
 #include "test.h"
 #include "cfi/x86_64.h"
 

@@ -360,6 +360,75 @@ TEST(signal_frames_bring_all_registers)
 	CHECK_INT(n.u.sp, STACK + 8);
 }
 
+/* g is at the thread pointer - 8, and what it leads to is the goroutine's place. */
+static struct fusee_native start_grown(struct world *w)
+{
+	static const __u32 specials[] = {DWARF_GO_GROWS, -8u, 48 | 184 << 8,
+					 64 | 56 << 8 | 96 << 16};
+	const struct row rows[] = {{0x10000, DWARF_RULE_SPECIAL(0)}};
+	const __u64 g = STACK + 8 * 100, m = STACK + 8 * 200, place = STACK + 8 * 300;
+	struct fusee_native n;
+	__s32 distance;
+
+	make_table(w, rows, 1, specials, 1);
+	w->reads = w->fail = 0;
+	w->stack[9] = g;
+	w->stack[100 + 6] = m;
+	w->stack[200 + 23] = place;
+	w->stack[300 + 8] = STACK + 8 * 400;
+	w->stack[300 + 7] = STACK + 8 * 50;
+	w->stack[300 + 12] = STACK + 8 * 60;
+	n = start(w, 0x10020, STACK + 8, 0);
+	n.u.tls = STACK + 8 * 10;
+	n.u.flags = FUSEE_FP_LOST;
+	/* the code that called lies in the same memory, and calls a little before 0x10020 */
+	distance = (__s32)(0x10000 - (STACK + 8 * 400));
+	memcpy((char *)w->stack + 8 * 400 - 4, &distance, 4);
+	return n;
+}
+
+TEST(a_goroutine_whose_stack_grows_is_found)
+{
+	static struct world w;
+	struct fusee_native n = start_grown(&w);
+
+	/* code that is 2 GiB away cannot be called: it seems to lie near, at the same distance */
+	n.u.pc = STACK + 8 * 400 + (__u64)(__s64)(__s32)(0x10000 - (STACK + 8 * 400)) + 32;
+	CHECK_INT(fusee_step_dwarf(&n.u), FUSEE_NEXT);
+	CHECK(n.u.pc == STACK + 8 * 400 && n.u.sp == STACK + 8 * 50 && n.u.fp == STACK + 8 * 60);
+	CHECK_INT(n.u.flags, 0);
+	CHECK_INT(n.u.valid_regs, 0);
+}
+
+TEST(a_goroutine_is_not_guessed)
+{
+	static struct world w;
+	struct fusee_native n;
+	__u64 pc;
+
+	for (int i = 0; i < 13; i++) {
+		n = start_grown(&w);
+		pc = STACK + 8 * 400 + (__u64)(__s64)(__s32)(0x10000 - (STACK + 8 * 400)) + 32;
+		n.u.pc = pc;
+		w.fail = i < 7 ? i + 1 : 0;
+		if (i == 7)
+			n.u.tls = 0;
+		if (i == 8)
+			w.stack[200 + 23] = 0; /* no goroutine */
+		if (i == 9)
+			w.stack[200 + 23] = STACK + 8 * 100; /* it is back already */
+		if (i == 10)
+			n.u.pc = pc + 2 * DWARF_GO_NEAR; /* it called something else */
+		if (i == 11)
+			n.u.pc = pc - 2 * DWARF_GO_NEAR;
+		CHECK_INT(fusee_step_dwarf(&n.u), i < 12 ? FUSEE_STOP : FUSEE_NEXT);
+		if (i < 12)
+			CHECK_INT(n.u.error, DWARF_REASON_SWITCH);
+		if (i < 10)
+			CHECK(n.u.pc == pc && n.u.sp == STACK + 8);
+	}
+}
+
 TEST(a_stack_that_leads_down_or_nowhere_ends)
 {
 	static struct world w;

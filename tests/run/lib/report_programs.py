@@ -183,6 +183,78 @@ NOTES = """
 .section .note.GNU-stack,"",@progbits
 """
 
+# goroutines of two kinds whose stacks grow, some that give way when another wants to run, and a collector that wants it
+GROW = r"""
+package main
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+var sink int64
+
+//go:noinline
+func deepA(n int) int64 {
+	var room [256]byte
+	room[n&255] = byte(n)
+	if n > 0 {
+		return deepA(n-1) + int64(room[5])
+	}
+	return sink
+}
+
+//go:noinline
+func deepB(n int) int64 {
+	var room [512]byte
+	room[n&255] = byte(n)
+	if n > 0 {
+		return deepB(n-1) + int64(room[5])
+	}
+	return sink
+}
+
+//go:noinline
+func growA(done chan int64) { done <- deepA(150) }
+
+//go:noinline
+func growB(done chan int64) { done <- deepB(150) }
+
+func used() float64 {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return float64(u.Utime.Nano()+u.Stime.Nano()) * 1e-9
+}
+
+//go:noinline
+func spin() {
+	for {
+		deepA(1)
+	}
+}
+
+func main() {
+	s, _ := strconv.ParseFloat(os.Args[1], 64)
+	runtime.GOMAXPROCS(2)
+	go spin()
+	go func() {
+		for {
+			runtime.GC()
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	for used() < s {
+		a, b := make(chan int64), make(chan int64)
+		go growA(a)
+		go growB(b)
+		sink += <-a + <-b
+	}
+}
+"""
+
 PROGRAMS = {"calls.c": CALLS, "chroot.c": CHROOT, "nested.c": NESTED, "split.c": SPLIT, "ifunc.c": IFUNC, "lto1.c": LTO_ONE,
             "lto2.c": LTO_TWO, "many.c": MANY, "notes.s": NOTES, "fibers.c": FIBERS, "fcontext.c": FCONTEXT,
-            "nothing.c": NOTHING}
+            "nothing.c": NOTHING, "grow.go": GROW}

@@ -11,7 +11,7 @@
 #define MAGIC_1_18 0xfffffff0u
 #define MAGIC_1_20 0xfffffff1u
 
-enum { RBP = 6, FLAG_SPWRITE = 2 };
+enum { FLAG_SPWRITE = 2 };
 
 static uint64_t word(const struct go_table *go, uint64_t at, unsigned int size, int *bad)
 {
@@ -79,14 +79,6 @@ int go_open(struct go_table *go, const void *bytes, size_t len)
 
 /* ---- functions ---- */
 
-struct func {
-	uint64_t lo, hi; /* ELF virtual addresses */
-	uint64_t pcsp;   /* offset in the table */
-	const char *name;
-	size_t name_len;
-	int spwrite; /* writes sp in ways that pcsp does not know */
-};
-
 static unsigned int pair_size(const struct go_table *go)
 {
 	return go->version >= GO_1_18 ? 4 : 8;
@@ -109,7 +101,7 @@ int go_span(const struct go_table *go, uint64_t *lo, uint64_t *hi)
 	return bad || !go->n || *lo >= *hi ? -EBADMSG : 0;
 }
 
-static void read_name(const struct go_table *go, uint64_t at, struct func *f)
+static void read_name(const struct go_table *go, uint64_t at, struct go_func *f)
 {
 	const char *end;
 
@@ -124,7 +116,7 @@ static void read_name(const struct go_table *go, uint64_t at, struct func *f)
 	f->name_len = (size_t)(end - f->name);
 }
 
-static int read_func(const struct go_table *go, uint64_t i, struct func *f)
+int go_function(const struct go_table *go, uint64_t i, struct go_func *f)
 {
 	unsigned int size = pair_size(go), head = size;
 	uint64_t at, flag_at;
@@ -148,284 +140,13 @@ static int read_func(const struct go_table *go, uint64_t i, struct func *f)
 	return bad ? -EBADMSG : 0;
 }
 
-/* ---- what a function's name says ---- */
+/* ---- code ---- */
 
-enum kind { PLAIN, END, SWITCH, MCALL, SIGRETURN };
-
-static enum kind kind_of(const struct func *f)
-{
-	static const struct {
-		const char *name;
-		enum kind kind;
-	} known[] = {
-		/* A goroutine's, a thread's and the program's first frame. */
-		{"runtime.goexit", END},
-		{"runtime.mstart", END},
-		{"runtime.rt0_go", END},
-		{"_rt0_amd64", END},
-		{"_rt0_amd64_linux", END},
-		/* Its caller gave the thread away: what runs on the system stack is the scheduler.
-		 */
-		{"runtime.mcall", MCALL},
-		{"runtime.systemstack", SWITCH},
-		{"runtime.morestack", SWITCH},
-		{"runtime.asmcgocall", SWITCH},
-		{"runtime.gogo", SWITCH},
-		/* The kernel's way back out of a signal handler. */
-		{"runtime.sigreturn", SIGRETURN},
-		{"runtime.sigreturn__sigaction", SIGRETURN},
-	};
-
-	if (f->name[0] != 'r' && f->name[0] != '_')
-		return f->spwrite ? SWITCH : PLAIN;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (f->name_len == strlen(known[i].name) &&
-		    !memcmp(f->name, known[i].name, f->name_len))
-			return known[i].kind;
-	return f->spwrite ? SWITCH : PLAIN;
-}
-
-/* ---- how rbp is saved ---- */
-
-struct saved {
-	uint64_t depth; /* sp has moved this far where rbp is saved; 0: not saved */
-	uint64_t slot;  /* table.h */
-	uint64_t from;  /* and it is so from this address on */
-};
-
-/* Code bytes at vaddr. n are there, or NULL. */
-static const uint8_t *code_at(const struct go_table *go, uint64_t vaddr, size_t n)
+const uint8_t *go_code(const struct go_table *go, uint64_t vaddr, size_t n)
 {
 	uint64_t at = vaddr - go->code_vaddr;
 
 	if (vaddr < go->code_vaddr || at > go->code_len || n > go->code_len - at)
 		return NULL;
 	return go->code + at;
-}
-
-/* mov %rbp,N(%rsp) or lea N(%rsp),%rbp, by opcode. Its length, 0: another instruction. */
-static unsigned int rsp_disp(const uint8_t *p, uint8_t opcode, uint64_t *disp)
-{
-	if (!p || p[0] != 0x48 || p[1] != opcode || p[3] != 0x24)
-		return 0;
-	if (p[2] == 0x6c) {
-		*disp = p[4] < 0x80 ? p[4] : UINT64_MAX;
-		return 5;
-	}
-	if (p[2] != 0xac)
-		return 0;
-	*disp = p[4] | (uint64_t)p[5] << 8 | (uint64_t)p[6] << 16 | (uint64_t)p[7] << 24;
-	return 8;
-}
-
-/*
- * At `pc` sp has just moved from depth `before` to `depth`: is this where rbp is saved? By push
- * %rbp (since Go 1.21), or by a store and lea behind the sub.
- */
-static void see_save(const struct go_table *go, uint64_t pc, uint64_t before, uint64_t depth,
-		     struct saved *s)
-{
-	const uint8_t *p = code_at(go, pc - 1, 1), *rex = code_at(go, pc - 2, 1);
-	uint64_t disp, disp2;
-	unsigned int n, n2;
-
-	if (depth == before + 8 && p && *p == 0x55 && (!rex || *rex != 0x41)) {
-		*s = (struct saved){depth, depth / 8, pc};
-		return;
-	}
-	n = rsp_disp(code_at(go, pc, 8), 0x89, &disp);
-	if (!n)
-		return;
-	n2 = rsp_disp(code_at(go, pc + n, 8), 0x8d, &disp2);
-	if (n2 && disp == disp2 && disp < depth && (depth - disp) % 8 == 0)
-		*s = (struct saved){depth, (depth - disp) / 8, pc + n + n2};
-}
-
-/* The address behind the first mov N(reg),%rsp, or hi: from there on sp is another stack's. */
-static uint64_t switch_at(const struct go_table *go, const struct func *f)
-{
-	for (uint64_t pc = f->lo; pc < f->hi; pc++) {
-		const uint8_t *p = code_at(go, pc, 4);
-
-		if (!p)
-			break;
-		/* mov disp8(reg),%rsp, and $imm8,%rsp, mov reg,%rsp */
-		if ((p[0] & 0xfe) == 0x48 && p[1] == 0x8b && (p[2] & 0xf8) == 0x60)
-			return pc + 4;
-		if ((p[0] == 0x48 && p[1] == 0x83 && p[2] == 0xe4))
-			return pc + 4;
-		if ((p[0] & 0xfb) == 0x48 && p[1] == 0x89 && (p[2] & 0xc7) == 0xc4)
-			return pc + 3;
-	}
-	return f->hi;
-}
-
-/* ---- rows ---- */
-
-struct go_run {
-	struct table_build *build;
-	const struct go_table *go;
-	struct rows *rows;
-	struct func f;
-	struct saved saved;
-	uint64_t lost_at;   /* sp is not what pcsp says from here on */
-	uint32_t lost_rule; /* then this, where rbp does not help */
-	uint32_t last_rule;
-};
-
-static int emit(struct go_run *r, uint64_t pc, uint32_t rule)
-{
-	if (rule == r->last_rule)
-		return 0;
-	r->last_rule = rule;
-	return rows_add(r->rows, pc, rule);
-}
-
-static uint32_t depth_rule(struct go_run *r, uint64_t pc, uint64_t depth)
-{
-	const struct saved *s = &r->saved;
-	uint64_t slot = s->depth && depth >= s->depth && pc >= s->from ? s->slot : 0;
-
-	if (r->lost_rule && slot == 1 && r->lost_rule != DWARF_RULE_END)
-		return table_special(
-			r->build, DWARF_REG | RBP << 8 | (DWARF_FP_SAVED | DWARF_OTHER_STACK) << 16,
-			16, -16, 0);
-	if (r->lost_rule && pc >= r->lost_at)
-		return r->lost_rule;
-	if (depth % 8 || depth > UINT32_MAX / 2)
-		return DWARF_RULE_EXPRESSION;
-	if (slot <= DWARF_MAX_SLOT && depth / 8 < DWARF_SP_MAX_OFFSET)
-		return DWARF_RULE_SP(depth / 8 + 1, slot);
-	return table_special(r->build, DWARF_REG | 7 << 8 | (slot ? DWARF_FP_SAVED : 0) << 16,
-			     (int32_t)depth + 8, slot ? -8 * (int32_t)(slot + 1) : 0, 0);
-}
-
-/* mov N(%rsp),%rbp; add $N,%rsp: between them rbp is the caller's already, and sp is ours again. */
-static int restores_early(struct go_run *r, uint64_t end)
-{
-	const uint8_t *p = code_at(r->go, end - 9, 9);
-
-	return r->lost_rule && p && !memcmp(p, "\x48\x8b\x6c\x24", 4) &&
-	       !memcmp(p + 5, "\x48\x83\xc4", 3);
-}
-
-/* Rows of [pc, end), where sp has moved by depth. */
-static int emit_depth(struct go_run *r, uint64_t pc, uint64_t end, uint64_t depth)
-{
-	uint64_t borders[2] = {r->saved.from, r->lost_rule ? r->lost_at : 0};
-	int err = emit(r, pc, depth_rule(r, pc, depth));
-
-	if (borders[0] > borders[1]) {
-		borders[0] = borders[1];
-		borders[1] = r->saved.from;
-	}
-	for (int i = 0; !err && i < 2; i++)
-		if (borders[i] > pc && borders[i] < end)
-			err = emit(r, borders[i], depth_rule(r, borders[i], depth));
-	if (!err && end - pc > 9 && restores_early(r, end))
-		err = emit(r, end - 4, DWARF_RULE_SP(depth / 8 % DWARF_SP_MAX_OFFSET + 1, 0));
-	return err;
-}
-
-static int64_t unzigzag(uint64_t v)
-{
-	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
-}
-
-/* The pcsp program: pairs of how the value changes and for how many bytes it holds. */
-static int run_pcsp(struct go_run *r)
-{
-	struct cursor c = {r->go->bytes, r->go->bytes + r->go->len, 0};
-	uint64_t pc = r->f.lo, before = 0;
-	int64_t value = -1;
-	int err = 0;
-
-	if (r->f.pcsp >= r->go->len)
-		return -EBADMSG;
-	c.p += r->f.pcsp;
-	while (!err && pc < r->f.hi) {
-		uint64_t zigzag = cursor_uleb(&c), delta;
-
-		if (!zigzag && pc != r->f.lo)
-			return emit(r, pc, DWARF_RULE_NONE); /* padding, mostly */
-		delta = cursor_uleb(&c);
-		c.bad |= __builtin_add_overflow(value, unzigzag(zigzag), &value);
-		if (c.bad || !delta || delta > r->f.hi - pc || value > INT32_MAX - 8 || value < -64)
-			return -EBADMSG;
-		if (value < 0) { /* rawVforkSyscall keeps its return address in a register */
-			err = emit(r, pc, DWARF_RULE_EXPRESSION);
-		} else {
-			if ((uint64_t)value > before && !r->saved.depth)
-				see_save(r->go, pc, before, (uint64_t)value, &r->saved);
-			err = emit_depth(r, pc, pc + delta, (uint64_t)value);
-			before = (uint64_t)value;
-		}
-		pc += delta;
-	}
-	return err;
-}
-
-static int read_rows(struct go_run *r, enum kind kind)
-{
-	r->saved = (struct saved){0};
-	r->last_rule = UINT32_MAX;
-	r->lost_rule = 0;
-	if (kind == END)
-		return emit(r, r->f.lo, DWARF_RULE_END);
-	if (kind == SIGRETURN) {
-		r->build->signals++;
-		return emit(r, r->f.lo, table_special(r->build, DWARF_SIGNAL, 0, 0, 0));
-	}
-	if (kind != PLAIN) {
-		r->lost_at = switch_at(r->go, &r->f);
-		r->lost_rule = kind == MCALL ? DWARF_RULE_END
-					     : table_special(r->build, DWARF_SWITCH, 0, 0, 0);
-	}
-	return run_pcsp(r);
-}
-
-static uint64_t last_row(const struct rows *rows)
-{
-	return rows->n ? ROW_VADDR(rows->p[rows->n - 1]) : 0;
-}
-
-int go_read(struct table_build *build, const struct go_table *go, struct rows *ret)
-{
-	struct go_run r = {.build = build, .go = go, .rows = ret};
-	uint64_t end = 0;
-	int err = 0;
-
-	for (uint64_t i = 0; !err && i < go->n; i++) {
-		size_t first = ret->n;
-		enum kind kind;
-
-		if (read_func(go, i, &r.f) || r.f.lo < end) {
-			build->damaged++;
-			continue;
-		}
-		if (!table_in_text(build, r.f.lo, r.f.hi)) {
-			build->outside++;
-			continue;
-		}
-		kind = kind_of(&r.f);
-		if (end && end != r.f.lo)
-			err = rows_add(ret, end, DWARF_RULE_NONE);
-		first = ret->n;
-		/* The handler returns to sigreturn's first byte; the byte before is what is looked
-		 * up. */
-		if (kind == SIGRETURN && r.f.lo > last_row(ret) + 1)
-			r.f.lo--;
-		if (!err)
-			err = read_rows(&r, kind);
-		if (err == -EBADMSG) {
-			build->damaged++;
-			ret->n = first;
-			err = rows_add(ret, r.f.lo, DWARF_RULE_EXPRESSION);
-		}
-		build->fdes++;
-		end = r.f.hi;
-	}
-	if (!err && end)
-		err = rows_add(ret, end, DWARF_RULE_NONE);
-	return err;
 }

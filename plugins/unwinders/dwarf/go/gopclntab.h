@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads Go's function table, .gopclntab, into rows: how far sp has moved at each instruction
- * (pcsp), and how Go's compiler saves rbp. Every Go binary has the table, also a stripped binary.
+/* Reads Go's function table, .gopclntab. Every Go binary has the table, also a stripped binary.
  * Every byte is foreign. */
 #ifndef DWARF_GOPCLNTAB_H
 #define DWARF_GOPCLNTAB_H
@@ -25,12 +24,22 @@ struct go_table {
 	uint64_t code_vaddr;
 };
 
+/* A function of the table. */
+struct go_func {
+	uint64_t lo, hi; /* ELF virtual addresses */
+	uint64_t pcsp;   /* offset in the table */
+	const char *name;
+	size_t name_len;
+	int spwrite; /* writes sp in ways that pcsp does not know */
+};
+
 /* Reads the header. 0; -ENOENT: no table of a known version for x86-64; -EBADMSG: it contradicts
  * itself. */
 int go_open(struct go_table *, const void *bytes, size_t len);
 /* The addresses of the first function and of the end, relative to `text`. 0 or -EBADMSG. */
 int go_span(const struct go_table *, uint64_t *lo, uint64_t *hi);
-/* Makes sorted rows. Functions with invalid entries are skipped or get the rule EXPRESSION, and are
- * counted. 0, -ENOMEM, -E2BIG. */
-int go_read(struct table_build *, const struct go_table *, struct rows *ret);
+/* Reads function i. 0 or -EBADMSG. */
+int go_function(const struct go_table *, uint64_t i, struct go_func *);
+/* Code bytes at vaddr. n are there, or NULL. */
+const uint8_t *go_code(const struct go_table *, uint64_t vaddr, size_t n);
 #endif
