@@ -98,26 +98,44 @@ enum found { FOUND_NONE, FOUND_TEXT, FOUND_SCOPE, FOUND_EMITTED };
  * has none; -1: it cannot be read. */
 static int begin_script(struct fusee_unwind *u, __u32 unused)
 {
-	__u64 script = u->scratch[SCRIPT], source, line;
+	__u64 script = u->scratch[SCRIPT], line;
 	__u32 name = word(u, V8_SCRIPT_NAME);
 	struct near *n = near(u);
 
 	(void)unused;
 	if (!n || AT(u, &u->scratch[TEXT], field(script, name)) ||
-	    AT(u, &source, field(script, word(u, V8_SCRIPT_SOURCE))) ||
+	    AT(u, &n->source, field(script, word(u, V8_SCRIPT_SOURCE))) ||
 	    AT(u, &line, field(script, name + 8)))
 		return -1;
-	n->source = source;
 	n->line_offset = line & TAG ? 0 : (__u32)(line >> NUMBER_SHIFT);
 	n->text.bytes = n->text.wide = 0;
 	u->scratch[SCRIPT_KEY] = fusee_mix(fusee_mix(fusee_mix(0x7638, script), u->scratch[TEXT]),
-					   source);
+					   n->source);
 	if (fusee_emitted(u, V8_SCRIPT, u->scratch[SCRIPT_KEY]))
 		return FOUND_EMITTED;
 	return (__u32)type_of(u, &u->scratch[TEXT]) < word(u, V8_FIRST_NONSTRING) ? FOUND_TEXT
 										  : FOUND_NONE;
 }
 FUSEE_PART(fusee_v8_begin_script, begin_script)
+
+/* n->characters becomes where those of its text are. */
+static int find_characters(struct fusee_unwind *u, __u32 unused)
+{
+	struct near *n = near(u);
+	int r = 0;
+
+	(void)unused;
+	if (!n)
+		return -1;
+	n->flat = (struct flat){.text = n->source};
+	for (int i = 0; i < MOST_HOPS && !r; i++)
+		r = FUSEE_CALL(fusee_v8_follow, u, 0);
+	if (r != 1 || n->flat.rest)
+		n->flat.at = 0;
+	n->characters = n->flat;
+	return 0;
+}
+FUSEE_PART(fusee_v8_find_characters, find_characters)
 
 /* Emits it. 0 or -1. */
 static int end_script(struct fusee_unwind *u, __u32 unused)
@@ -129,7 +147,11 @@ static int end_script(struct fusee_unwind *u, __u32 unused)
 	(void)unused;
 	if (!n || !buffer)
 		return -1;
+	head->object = u->scratch[SCRIPT];
 	head->source = n->source;
+	head->at = n->characters.at;
+	head->length = n->characters.length;
+	head->wide = n->characters.wide;
 	head->line_offset = n->line_offset;
 	head->name = n->text;
 	return fusee_emit(u, V8_SCRIPT, u->scratch[SCRIPT_KEY],
@@ -148,6 +170,7 @@ FUSEE_FN int emit_script(struct fusee_unwind *u)
 		return 0;
 	if (found < 0 || (found == FOUND_TEXT && FUSEE_CALL(fusee_v8_put_text, u, place)))
 		return -1;
+	FUSEE_CALL(fusee_v8_find_characters, u, 0);
 	return FUSEE_CALL(fusee_v8_end_script, u, 0);
 }
 
@@ -194,20 +217,73 @@ static int end_function(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_v8_end_function, end_function)
 
-/* Emits the function of SHARED, with the key KEY, and its script; or with a later sample. */
-FUSEE_FN void emit_function(struct fusee_unwind *u)
+/* Emits the function of SHARED, with the key KEY, and its script. 0, or -1: with a later sample. */
+FUSEE_FN int emit_function(struct fusee_unwind *u)
 {
 	const __u32 place = (__u32)sizeof(struct v8_function) << 16 | V8_NAME_BYTES;
 	int found;
 
 	if (u->scratch[SCRIPT] && emit_script(u))
-		return;
+		return -1;
 	found = FUSEE_CALL(fusee_v8_find_name, u, 0);
 	if (found == FOUND_SCOPE)
 		found = FUSEE_CALL(fusee_v8_find_scope_name, u, 0);
 	if (found < 0 || (found == FOUND_TEXT && FUSEE_CALL(fusee_v8_put_text, u, place)))
-		return;
-	FUSEE_CALL(fusee_v8_end_function, u, 0);
+		return -1;
+	return FUSEE_CALL(fusee_v8_end_function, u, 0);
+}
+
+/* ---- positions ---- */
+
+/* TEXT becomes the table of positions of BYTECODE. Its bytes; -1: there is none. */
+static int find_positions(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 table, length;
+
+	(void)unused;
+	if (AT(u, &table, field(u->scratch[BYTECODE], word(u, V8_BYTECODE_POSITIONS))) ||
+	    type_of(u, &table) != (int)word(u, V8_TYPE_TABLE) ||
+	    AT(u, &length, field(table, word(u, V8_BYTECODE_LENGTH))) || length & TAG)
+		return -1;
+	u->scratch[TEXT] = table;
+	length >>= NUMBER_SHIFT;
+	return length < 1u << 28 ? (int)length : -1;
+}
+FUSEE_PART(fusee_v8_find_positions, find_positions)
+
+/* Emits a part of the table in TEXT: which << 28 | bytes of the table. 0 or -1. */
+static int emit_part(struct fusee_unwind *u, __u32 which)
+{
+	__u32 part = which >> 28, bytes = which & 0xfffffff, n;
+	char *buffer = fusee_buffer(u);
+
+	if (!buffer || part * V8_PART_BYTES > bytes)
+		return -1;
+	n = bytes - part * V8_PART_BYTES;
+	if (n > V8_PART_BYTES)
+		n = V8_PART_BYTES;
+	__asm__ volatile("" : "+r"(n));
+	n &= 2 * V8_PART_BYTES - 1;
+	if (n > V8_PART_BYTES)
+		return -1;
+	((struct v8_positions *)(void *)buffer)->bytes = bytes;
+	if (n && fusee_read(u, buffer + sizeof(struct v8_positions), n,
+			    field(u->scratch[TEXT], word(u, V8_TABLE_DATA)) + part * V8_PART_BYTES))
+		return -1;
+	return fusee_emit(u, V8_POSITIONS + part, u->scratch[KEY],
+			  (n + sizeof(struct v8_positions)) & (FUSEE_EMIT_BYTES - 1));
+}
+FUSEE_PART(fusee_v8_emit_part, emit_part)
+
+/* Emits the positions of the function with the key KEY, or with a later sample. */
+FUSEE_FN void emit_positions(struct fusee_unwind *u)
+{
+	int bytes = FUSEE_CALL(fusee_v8_find_positions, u, 0), r = 0;
+
+	(void)u;
+	for (int i = V8_PARTS - 1; i >= 0 && bytes >= 0 && !r; i--)
+		if (!i || bytes > i * (int)V8_PART_BYTES)
+			r = FUSEE_CALL(fusee_v8_emit_part, u, (__u32)i << 28 | (__u32)bytes);
 }
 
 /* KEY becomes the key of SHARED, and SCRIPT its script, or 0. 0; 1: the function is to be emitted;

@@ -87,6 +87,7 @@ static void derive(struct library *l)
 		read_constant(l, "class_BytecodeArray__wrapper__Tagged_BytecodeWrapper_", &unused)
 			? 24
 			: 32;
+	l->words[V8_TABLE_DATA] = 16; /* behind the map and the length, as of all such arrays */
 }
 
 /* ---- the builtins ---- */

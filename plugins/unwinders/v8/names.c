@@ -27,7 +27,16 @@ static void free_script(void *element)
 {
 	struct v8_file *f = element;
 
-	free(f->lines);
+	free(f->source.lines);
+	free(f);
+}
+
+static void free_function(void *element)
+{
+	struct v8_named *f = element;
+
+	for (uint32_t i = 0; i < V8_PARTS; i++)
+		free(f->parts[i]);
 	free(f);
 }
 
@@ -35,7 +44,7 @@ static void free_process(void *element)
 {
 	struct process *p = element;
 
-	tdestroy(p->functions, free);
+	tdestroy(p->functions, free_function);
 	tdestroy(p->scripts, free_script);
 	free(p);
 }
@@ -178,9 +187,42 @@ static int add_script(struct process *p, uint64_t key, const unsigned char *byte
 	file = calloc(1, size);
 	if (!file)
 		return -ENOMEM;
-	*file = (struct v8_file){.key = key, .source = s.source, .line_offset = s.line_offset};
+	*file = (struct v8_file){.key = key,
+				 .source = {.script = s.object,
+					    .text = s.source,
+					    .at = s.at,
+					    .expected = s.length,
+					    .wide = s.wide & 1,
+					    .line_offset = s.line_offset}};
 	put_text(file->name, bytes + sizeof(s), &s.name);
 	return keep(p, &p->scripts, file, size);
+}
+
+static int add_part(struct process *p, uint32_t part, uint64_t key, const unsigned char *bytes,
+		    uint64_t n)
+{
+	struct v8_named *f = find(&p->functions, key);
+	struct v8_positions head;
+	uint64_t rest;
+
+	if (n < sizeof(head) || !f)
+		return -EBADMSG;
+	memcpy(&head, bytes, sizeof(head));
+	n -= sizeof(head);
+	rest = (uint64_t)head.bytes - (uint64_t)part * V8_PART_BYTES;
+	if (rest > head.bytes || n != (rest < V8_PART_BYTES ? rest : V8_PART_BYTES))
+		return -EBADMSG;
+	if (f->parts[part])
+		return 0;
+	if (p->bytes + n > MOST_BYTES)
+		return -ENOSPC;
+	f->parts[part] = malloc(n ? n : 1);
+	if (!f->parts[part])
+		return -ENOMEM;
+	memcpy(f->parts[part], bytes + sizeof(head), n);
+	f->table_bytes = head.bytes;
+	p->bytes += n;
+	return (int)n;
 }
 
 int v8_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key, const void *bytes,
@@ -188,12 +230,31 @@ int v8_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key
 {
 	struct process *p;
 
-	if (kind != V8_FUNCTION && kind != V8_SCRIPT)
+	if (kind < V8_FUNCTION || kind >= V8_POSITIONS + V8_PARTS)
 		return -EBADMSG;
 	p = process_of(processes, process);
 	if (!p)
 		return -ENOMEM;
-	return kind == V8_FUNCTION ? add_function(p, key, bytes, n) : add_script(p, key, bytes, n);
+	return kind == V8_FUNCTION ? add_function(p, key, bytes, n)
+	       : kind == V8_SCRIPT ? add_script(p, key, bytes, n)
+				   : add_part(p, kind - V8_POSITIONS, key, bytes, n);
+}
+
+struct v8_place v8_names_place(const struct v8_named *f, uint32_t offset)
+{
+	unsigned char table[V8_PARTS * V8_PART_BYTES];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < V8_PARTS && n < f->table_bytes; i++) {
+		uint32_t rest = f->table_bytes - n;
+
+		if (!f->parts[i])
+			break;
+		rest = rest < V8_PART_BYTES ? rest : V8_PART_BYTES;
+		memcpy(table + n, f->parts[i], rest);
+		n += rest;
+	}
+	return v8_position(table, n, n && n == f->table_bytes, offset);
 }
 
 const struct v8_named *v8_names_function(void *const *processes, uint64_t process, uint64_t key)
@@ -208,6 +269,30 @@ struct v8_file *v8_names_script(void *const *processes, uint64_t process, uint64
 	struct process *p = find(processes, process);
 
 	return p ? find(&p->scripts, key) : NULL;
+}
+
+struct each {
+	bool (*each)(void *arg, struct v8_file *);
+	void *arg;
+	bool ended;
+};
+
+static void visit(const void *node, VISIT which, void *arg)
+{
+	struct each *e = arg;
+
+	if (which == postorder || which == leaf)
+		e->ended = e->ended || !e->each(e->arg, *(struct v8_file *const *)node);
+}
+
+void v8_names_each_script(void *const *processes, uint64_t process,
+			  bool (*each)(void *arg, struct v8_file *), void *arg)
+{
+	struct process *p = find(processes, process);
+	struct each e = {each, arg, false};
+
+	if (p)
+		twalk_r(p->scripts, visit, &e);
 }
 
 void v8_names_remove(void **processes, uint64_t process)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "positions.h"
 #include "words.h"
 
 /* Owned by its process. Texts are terminated, and UTF-8. */
@@ -13,15 +14,35 @@ struct v8_named {
 	uint64_t key;
 	uint64_t script; /* its key; 0: none */
 	uint32_t flags;  /* enum v8_function_flags */
-	char name[];     /* "": it has none */
+	uint32_t table_bytes;
+	/* of its table of positions, owned; NULL: not known */
+	unsigned char *parts[V8_PARTS];
+	char name[]; /* "": it has none */
+};
+
+enum v8_source_state {
+	V8_SOURCE_NEW,
+	V8_SOURCE_READING,
+	V8_SOURCE_READ,
+	V8_SOURCE_FAILED,
+};
+
+/* The text of a script. */
+struct v8_source {
+	uint64_t script, text;       /* the objects in the process; text: as it was last read */
+	uint64_t at;                 /* address of the characters; 0: not known */
+	uint32_t expected;           /* characters, as the step has read it */
+	uint32_t length, done, wide; /* characters: of it, read; 1: of two bytes */
+	uint32_t state, tries;       /* enum v8_source_state */
+	uint32_t line_offset;
+	bool after_return;
+	uint32_t *lines; /* position of each line's first character, owned */
+	uint64_t nlines, cap;
 };
 
 struct v8_file {
 	uint64_t key;
-	uint64_t source; /* address of the text in the process */
-	uint32_t line_offset;
-	uint32_t nlines, tries; /* nlines 0: its lines are not known */
-	uint32_t *lines;        /* position of each line's first character, owned */
+	struct v8_source source;
 	char name[];
 };
 
@@ -40,6 +61,12 @@ struct v8_process *v8_names_process(void **processes, uint64_t process);
  * process has too many; -ENOMEM. Any thread, one at a time. */
 int v8_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key, const void *bytes,
 		 uint64_t n);
+
+/* The place in its script of the bytecode at this offset of a function. */
+struct v8_place v8_names_place(const struct v8_named *, uint32_t offset);
+/* Calls back for each script of a process, until each() returns false. */
+void v8_names_each_script(void *const *processes, uint64_t process,
+			  bool (*each)(void *arg, struct v8_file *), void *arg);
 
 /* NULL: it was not emitted. Valid until the process is removed. */
 const struct v8_named *v8_names_function(void *const *processes, uint64_t process, uint64_t key);

@@ -7,6 +7,8 @@ const struct v8_required v8_required[V8_REQUIRED] = {
 	{V8_TYPE_SCOPE, {"type_ScopeInfo__SCOPE_INFO_TYPE"}},
 	{V8_TYPE_SCRIPT, {"type_Script__SCRIPT_TYPE"}},
 	{V8_TYPE_BYTECODE, {"type_BytecodeArray__BYTECODE_ARRAY_TYPE"}},
+	{V8_TYPE_TABLE,
+	 {"type_TrustedByteArray__TRUSTED_BYTE_ARRAY_TYPE", "type_ByteArray__BYTE_ARRAY_TYPE"}},
 	{V8_FIRST_NONSTRING, {"FirstNonstringType"}},
 	{V8_SHAPE_MASK, {"StringRepresentationMask"}},
 	{V8_ONE_BYTE, {"OneByteStringTag"}},

@@ -16,7 +16,7 @@ struct v8_required {
 	const char *names[V8_MOST_NAMES]; /* without v8dbg_ */
 };
 
-#define V8_REQUIRED 33u
+#define V8_REQUIRED 34u
 
 extern const struct v8_required v8_required[V8_REQUIRED];
 

@@ -38,7 +38,8 @@ struct near {
 	__u64 shared[8]; /* the first words of SHARED */
 	struct flat flat;
 	struct v8_text text; /* that put_text() has copied */
-	__u64 source;        /* of SCRIPT; then its first line */
+	__u64 source;        /* of SCRIPT, as in struct v8_script */
+	struct flat characters;
 	__u32 line_offset;
 	__u32 forgotten;
 };

@@ -11,6 +11,7 @@
 
 #include "inspect.h"
 #include "names.h"
+#include "source.h"
 
 int fusee_step_v8(struct fusee_unwind *u);
 
@@ -31,6 +32,7 @@ enum {
 	T_SCOPE = 272,
 	T_SCRIPT = 167,
 	T_BYTECODE = 205,
+	T_BYTES = 212,
 	T_ODDBALL = 131,
 	T_MAP = 264,
 	T_TABLE = 257,
@@ -59,6 +61,7 @@ static const struct {
 	{"type_ScopeInfo__SCOPE_INFO_TYPE", T_SCOPE},
 	{"type_Script__SCRIPT_TYPE", T_SCRIPT},
 	{"type_BytecodeArray__BYTECODE_ARRAY_TYPE", T_BYTECODE},
+	{"type_TrustedByteArray__TRUSTED_BYTE_ARRAY_TYPE", T_BYTES},
 	{"FirstNonstringType", 128},
 	{"StringRepresentationMask", 7},
 	{"OneByteStringTag", 8},
@@ -119,8 +122,11 @@ static int emit_made(struct fusee_native *n, __u32 kind, __u64 key, const void *
 
 static int emitted_made(struct fusee_native *n, __u32 kind, __u64 key)
 {
-	return kind == V8_FUNCTION ? v8_names_function(&m.names, 1, key) != NULL
-				   : v8_names_script(&m.names, 1, key) != NULL;
+	const struct v8_named *f = v8_names_function(&m.names, 1, key);
+
+	if (kind >= V8_POSITIONS)
+		return f && f->parts[kind - V8_POSITIONS];
+	return kind == V8_FUNCTION ? f != NULL : v8_names_script(&m.names, 1, key) != NULL;
 }
 
 /* ---- the file ---- */
@@ -292,6 +298,9 @@ static void frame(uint32_t i, uint64_t function, uint64_t context, uint64_t byte
 	put(fp - 40, offset);
 }
 
+/* Of a function whose bytecodes 0 to 2 are of position 0, 3 to 6 of 5, and the others of 9. */
+static const unsigned char TABLE[] = {1, 4, 8, 20, 9, 16};
+
 static void make(void)
 {
 	static const unsigned char wide[] = {'g', 0, 0xe9, 0, 0xac, 0x20};
@@ -316,6 +325,10 @@ static void make(void)
 	set(script, 16, pair(CONS, 8, text("/a/"), text("b.js")));
 	bytecode = object(T_BYTECODE, 10);
 	set(bytecode, 8, number(40));
+	t = object(T_BYTES, 4);
+	set(t, 8, number(sizeof(TABLE)));
+	memcpy(m.memory + t - 1 + 16, TABLE, sizeof(TABLE));
+	set(bytecode, 24, t);
 	/* 0: interpreted, the name in a ScopeInfo with two locals, behind an inferred name's place
 	 */
 	named[0] = text("work");
@@ -343,8 +356,8 @@ static void make(void)
 	frame(5, function(pair(THIN, 3, t, 0), script), context, bytecode, number(64));
 	/* 6: of a text that is not on the heap */
 	memcpy(m.memory + 0x2010, "outside", 7);
-	put(0x2008, 0x2010);
-	frame(6, function(pair(EXTERNAL, 7, 0x2000, 0), script), context, bytecode, number(65));
+	frame(6, function(pair(EXTERNAL, 7, 0x2000, 0x2010), script), context, bytecode,
+	      number(65));
 	/* 7: a scope without a name */
 	frame(7, function(outer, script), context, bytecode, number(66));
 	inspect();
@@ -385,6 +398,13 @@ static int walk(void)
 		r = fusee_step_v8(u);
 		if (u->npushed)
 			note_frame(u);
+		if (r == FUSEE_NATIVE_TOO && u->fp > sp &&
+		    u->fp < MEMORY - 16) { /* by native unwinders */
+			u->sp = u->fp + 16;
+			memcpy(&u->pc, m.memory + u->fp + 8, 8);
+			memcpy(&u->fp, m.memory + u->fp, 8);
+			r = FUSEE_NEXT;
+		}
 		if (r == FUSEE_NEXT && u->sp <= sp)
 			return -1;
 		u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FIRST);
@@ -566,6 +586,121 @@ TEST(each_word_is_a_lie_in_turn)
 		}
 }
 
+/* ---- lines ---- */
+
+TEST(positions)
+{
+	static const uint32_t places[] = {0, 0, 0, 5, 5, 5, 5, 9, 9, 9};
+	struct v8_place at;
+
+	for (uint32_t i = 0; i < 10; i++) {
+		at = v8_position(TABLE, sizeof(TABLE), true, i);
+		CHECK(at.known);
+		CHECK_INT(at.position, places[i]);
+		/* without its last entry: what is behind the others is not known */
+		at = v8_position(TABLE, 4, false, i);
+		CHECK_INT(at.known, i < 3);
+	}
+	for (uint32_t n = 0; n < sizeof(TABLE); n++)
+		v8_position(TABLE, n, true, 7);
+	CHECK(!v8_position(NULL, 0, true, 7).known);
+}
+
+static int process_read(uint64_t process, uint64_t at, void *to, uint32_t len)
+{
+	return read_made(NULL, to, len, at) ? -EFAULT : 0;
+}
+
+static const struct fusee_unwinder_host reader = {.process_read = process_read};
+
+/* The line of a position in a text that the script has now. -1: its text cannot be read. */
+static int line_of(const char *source, uint32_t position)
+{
+	struct v8_source s = {0};
+	uint64_t script, t;
+	int line;
+
+	make();
+	script = object(T_SCRIPT, 12);
+	t = text(source);
+	set(script, 8, t);
+	s.script = script;
+	s.expected = (uint32_t)strlen(source);
+	while (!v8_source_read(&reader, 1, m.words, &s))
+		;
+	line = s.state == V8_SOURCE_READ ? (int)v8_source_line(&s, position) : -1;
+	free(s.lines);
+	return line;
+}
+
+TEST(lines_of_a_source)
+{
+	CHECK_INT(line_of("one\ntwo\r\nthree\rfour", 0), 1);
+	CHECK_INT(line_of("one\ntwo\r\nthree\rfour", 3), 1);
+	CHECK_INT(line_of("one\ntwo\r\nthree\rfour", 4), 2);
+	CHECK_INT(line_of("one\ntwo\r\nthree\rfour", 8), 2);
+	CHECK_INT(line_of("one\ntwo\r\nthree\rfour", 9), 3);
+	CHECK_INT(line_of("one\ntwo\r\nthree\rfour", 15), 4);
+	CHECK_INT(line_of("one\n", 99), 0);
+	CHECK_INT(line_of("", 0), 1);
+}
+
+/* The function of frame 0 is in a script whose text is read as the step has found it, and found
+ * anew if it has moved meanwhile. */
+TEST(a_line)
+{
+	for (int moved = 0; moved < 2; moved++) {
+		struct v8_place at;
+		const struct v8_named *f;
+		struct v8_file *file;
+		uint64_t key, t;
+
+		make();
+		CHECK_INT(fusee_step_v8(&m.native.u), FUSEE_NEXT);
+		key = m.native.u.pushed[0];
+		f = v8_names_function(&m.names, 1, key);
+		CHECK(f != NULL);
+		file = v8_names_script(&m.names, 1, f->script);
+		CHECK(file != NULL);
+		CHECK(file->source.at != 0);
+		if (moved) {
+			t = text("ONE\nTWO\nTHREE");
+			set(file->source.script, 8, t);
+			memset(m.memory + file->source.at, '\n', 13);
+		}
+		for (int i = 0; i < 9 && !v8_source_read(&reader, 1, m.words, &file->source); i++)
+			;
+		CHECK_INT(file->source.state, V8_SOURCE_READ);
+		at = v8_names_place(f, 5);
+		CHECK(at.known);
+		CHECK_INT(v8_source_line(&file->source, at.position), 2);
+		at = v8_names_place(f, 8);
+		CHECK_INT(v8_source_line(&file->source, at.position), 3);
+	}
+}
+
+/* Each read of a source fails in turn, for good or for a time: its lines are right, or not known.
+ */
+TEST(a_source_cannot_be_read)
+{
+	for (uint32_t k = 1; k < 12; k++) {
+		struct v8_source s = {0};
+		uint64_t script;
+
+		make();
+		script = object(T_SCRIPT, 12);
+		set(script, 8, pair(SLICED, 3, text("xa\nb"), number(1)));
+		s.script = script;
+		s.expected = 3;
+		m.fails = m.reads + k;
+		for (int i = 0; i < 20 && !v8_source_read(&reader, 1, m.words, &s); i++)
+			;
+		CHECK_INT(s.state, V8_SOURCE_READ);
+		CHECK_INT(v8_source_line(&s, 2), 2);
+		free(s.lines);
+	}
+}
+
 /* ---- the file ---- */
 
 TEST(constants_that_are_missing)
@@ -610,11 +745,17 @@ TEST(damaged_emissions)
 	CHECK_INT(v8_names_add(&names, 1, V8_FUNCTION, 1, &f, n + 1), -EBADMSG);
 	CHECK_INT(v8_names_add(&names, 1, V8_FUNCTION, 1, &f, n - 1), -EBADMSG);
 	CHECK_INT(v8_names_add(&names, 1, 77, 1, &f, n), -EBADMSG);
+	CHECK_INT(v8_names_add(&names, 1, V8_POSITIONS, 1, "\1\0\0\0a", 5), -EBADMSG);
 	CHECK_INT(v8_names_add(&names, 1, V8_SCRIPT, 1, &f, 4), -EBADMSG);
 	CHECK(v8_names_add(&names, 1, V8_FUNCTION, 1, &f, n) > 0);
 	CHECK_INT(v8_names_add(&names, 1, V8_FUNCTION, 1, &f, n), 0);
 	CHECK(v8_names_function(&names, 1, 1) != NULL);
 	CHECK(!v8_names_function(&names, 2, 1));
+	CHECK_INT(v8_names_add(&names, 1, V8_POSITIONS, 1, "\1\0\0\0a", 3), -EBADMSG);
+	CHECK_INT(v8_names_add(&names, 1, V8_POSITIONS, 1, "\1\0\0\0ab", 6), -EBADMSG);
+	CHECK_INT(v8_names_add(&names, 1, V8_POSITIONS + 1, 1, "\1\0\0\0a", 5), -EBADMSG);
+	CHECK_INT(v8_names_add(&names, 1, V8_POSITIONS, 1, "\1\0\0\0a", 5), 1);
+	CHECK_INT(v8_names_add(&names, 1, V8_POSITIONS, 1, "\1\0\0\0a", 5), 0);
 	v8_names_remove(&names, 1);
 	CHECK(!v8_names_function(&names, 1, 1));
 	v8_names_free(&names);

@@ -9,6 +9,9 @@
 #include "state.h"
 
 #define MOST_HOPS 4
+#define UNCACHED                                                                         \
+	16u /* bit of the type of an external text that does not say where its bytes are \
+	     */
 
 /* The text is no sequence of characters. As follow(). */
 FUSEE_FN int follow_shape(struct fusee_unwind *u, struct flat *f, __u64 text, __u32 shape)
@@ -30,8 +33,7 @@ FUSEE_FN int follow_shape(struct fusee_unwind *u, struct flat *f, __u64 text, __
 		return AT(u, &f->text, field(text, word(u, V8_CONS_FIRST)));
 	}
 	if (shape != word(u, V8_EXTERNAL) ||
-	    AT(u, &at, field(text, word(u, V8_EXTERNAL_RESOURCE))) ||
-	    AT(u, &at, at + 8)) /* behind its table of functions is where its bytes are */
+	    AT(u, &at, field(text, word(u, V8_EXTERNAL_RESOURCE) + 8)))
 		return -1;
 	f->at += at;
 	return 1;
@@ -57,6 +59,8 @@ static int follow(struct fusee_unwind *u, __u32 unused)
 	    AT(u, &length, field(text, word(u, V8_STRING_LENGTH))))
 		return -1;
 	shape = (__u32)type & word(u, V8_SHAPE_MASK);
+	if (shape == word(u, V8_EXTERNAL) && (__u32)type & UNCACHED)
+		return -1;
 	if (!f->length) /* of the outermost: a part is shorter than what it is a part of */
 		f->length = length;
 	f->wide = !((__u32)type & word(u, V8_ONE_BYTE));

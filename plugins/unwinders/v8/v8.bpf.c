@@ -71,39 +71,58 @@ static int bytecode_offset(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_v8_bytecode_offset, bytecode_offset)
 
-/* SHARED becomes that of the function whose frame is at fp. 0; -1: it is no frame of a function. */
-static int find_shared(struct fusee_unwind *u, __u32 unused)
+enum frame {
+	FRAME_UNKNOWN,
+	FRAME_PARTIAL,  /* its slots are not filled yet, or not its own any more */
+	FRAME_MARKED,   /* a number says what it is */
+	FRAME_FUNCTION, /* SHARED is its function's */
+};
+
+#define MOST_MARKER 256u /* twice the number of the last type of frames */
+
+/* What the frame at fp is. */
+static int look_at_frame(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 slots[2]; /* function, context */
 	int type;
 
 	(void)unused;
-	if (u->sp > u->fp - 16 || AT(u, &slots, u->fp - 16) || !is_object(slots[1]))
-		return -1;
+	if (u->sp > u->fp - 8)
+		return FRAME_PARTIAL;
+	if (AT(u, &slots, u->fp - 16))
+		return FRAME_UNKNOWN;
+	if (!(slots[1] & TAG))
+		return slots[1] < MOST_MARKER ? FRAME_MARKED : FRAME_UNKNOWN;
+	if (u->sp > u->fp - 16)
+		return FRAME_PARTIAL;
 	type = type_of(u, &slots[0]);
-	if (type < (int)word(u, V8_FIRST_FUNCTION) || type > (int)word(u, V8_LAST_FUNCTION))
-		return -1;
-	return AT(u, &u->scratch[SHARED], field(slots[0], word(u, V8_FUNCTION_SHARED)));
+	if (!is_object(slots[1]) || type < (int)word(u, V8_FIRST_FUNCTION) ||
+	    type > (int)word(u, V8_LAST_FUNCTION) ||
+	    AT(u, &u->scratch[SHARED], field(slots[0], word(u, V8_FUNCTION_SHARED))))
+		return FRAME_UNKNOWN;
+	return FRAME_FUNCTION;
 }
-FUSEE_PART(fusee_v8_find_shared, find_shared)
+FUSEE_PART(fusee_v8_look_at_frame, look_at_frame)
 
+/* Pushes the function of SHARED, if that can be read. */
 FUSEE_FN void push_function(struct fusee_unwind *u)
 {
-	int found;
+	int found = FUSEE_CALL(fusee_v8_find_function, u, 0), offset;
 
-	if (FUSEE_CALL(fusee_v8_find_shared, u, 0))
-		return;
-	found = FUSEE_CALL(fusee_v8_find_function, u, 0);
 	if (found < 0)
 		return;
-	fusee_push(u, u->scratch[KEY], (__u32)FUSEE_CALL(fusee_v8_bytecode_offset, u, 0));
-	if (found)
-		emit_function(u);
+	offset = FUSEE_CALL(fusee_v8_bytecode_offset, u, 0);
+	fusee_push(u, u->scratch[KEY], (__u32)offset);
+	if (found && emit_function(u))
+		return;
+	if (offset >= 0 && !fusee_emitted(u, V8_POSITIONS, u->scratch[KEY]))
+		emit_positions(u);
 }
 
 static int v8_step(struct fusee_unwind *u)
 {
 	__u64 saved[2];
+	int frame;
 
 	u->error = 0;
 	if (u->slab_words != V8_WORDS || !u->tls) /* over a stack copy nothing of it can be read */
@@ -112,9 +131,13 @@ static int v8_step(struct fusee_unwind *u)
 		return FUSEE_NEXT;
 	if (u->flags & FUSEE_FP_LOST || u->fp & 7 || u->fp - u->sp > FARTHEST)
 		return fusee_stop(u, V8_NO_FRAME);
+	frame = FUSEE_CALL(fusee_v8_look_at_frame, u, 0);
+	if (frame == FRAME_UNKNOWN)
+		return FUSEE_NATIVE_TOO;
+	if (frame == FRAME_FUNCTION)
+		push_function(u);
 	if (AT(u, &saved, u->fp))
 		return fusee_stop(u, V8_UNREADABLE);
-	push_function(u);
 	to_caller(u, saved[1], u->fp + 16);
 	u->fp = saved[0];
 	return FUSEE_NEXT;

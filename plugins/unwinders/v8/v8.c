@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unwinder "v8": functions of JavaScript that V8 runs in Node.js. x86-64. */
+#include <stdbool.h>
+
 #include <fusee/helpers.h>
 #include <fusee/unwinder.bpf.h>
 
 #include "inspect.h"
 #include "names.h"
+#include "source.h"
 
 int fusee_step_v8(struct fusee_unwind *u);
 FUSEE_EMBED(v8_bpf, "v8.bpf.o");
@@ -31,9 +34,29 @@ static int claim(const struct v8 *v, uint64_t process, uint64_t lo, uint64_t hi)
 	return lo < hi ? v->self.host->unwinder->process_claim(v->self.in, process, &c) : 0;
 }
 
-/* V8 reserves the memory of its code at once, and maps its builtins there again, so that they are
- * near. */
-#define CODE_RANGE (512ull << 20) /* bytes, at most */
+/* V8 reserves the memory of all its code, in chunks, and maps its builtins into the last of them
+ * again. */
+#define CHUNK 0x40000u
+#define CODE_RANGE (512ull << 20)
+
+static int claim_around(const struct v8 *v, uint64_t process, uint64_t builtins_end)
+{
+	uint64_t end = (builtins_end + CHUNK - 1) & ~(uint64_t)(CHUNK - 1);
+
+	return claim(v, process, end > CODE_RANGE ? end - CODE_RANGE : 0, end);
+}
+
+#define MOST_HEAD 0x8000u
+
+/* Is this memory the code of a chunk? Its head says how large it is. */
+static bool is_chunk(const struct v8 *v, uint64_t process, uint64_t lo, uint64_t hi)
+{
+	uint64_t chunk = lo & ~(uint64_t)(CHUNK - 1), size;
+
+	return lo - chunk < MOST_HEAD &&
+	       !v->self.host->unwinder->process_read(process, chunk, &size, sizeof(size)) &&
+	       !(size & 0xfff) && size >= CHUNK && size >= hi - chunk && size <= CODE_RANGE;
+}
 
 static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
 {
@@ -43,7 +66,9 @@ static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_vie
 	if (!p)
 		return -ENOMEM;
 	if (!(m->flags & FUSEE_VIEW_LIBRARY))
-		return p->known ? claim(v, process, m->lo, m->hi) : 0;
+		return p->known && is_chunk(v, process, m->lo, m->hi)
+			       ? claim(v, process, m->lo, m->hi)
+			       : 0;
 	if (FUSEE_HAS(m, table) && m->table.n == V8_WORDS)
 		memcpy(p->words, m->table.at, sizeof(p->words));
 	if (!p->known || p->builtins == m->bias) {
@@ -51,7 +76,48 @@ static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_vie
 		p->builtins = m->bias;
 		return 0;
 	}
-	return claim(v, process, m->hi > CODE_RANGE ? m->hi - CODE_RANGE : 0, m->lo + CODE_RANGE);
+	return claim_around(v, process, m->hi);
+}
+
+/* ---- lines ---- */
+
+struct reading {
+	const struct v8 *v;
+	uint64_t process, until;
+	const uint32_t *words;
+};
+
+#define MOST_NS 50000000u /* of one call */
+
+static bool read_script(void *arg, struct v8_file *f)
+{
+	struct reading *r = arg;
+
+	return v8_source_read(r->v->self.host->unwinder, r->process, r->words, &f->source) &&
+	       fusee_now(CLOCK_MONOTONIC) < r->until;
+}
+
+/* Reads the texts of scripts that are new. */
+static int on_refresh(void *ctx, uint64_t process)
+{
+	struct v8 *v = ctx;
+	const struct v8_process *p = v8_names_process(&v->processes, process);
+	struct reading r = {v, process, fusee_now(CLOCK_MONOTONIC) + MOST_NS, p ? p->words : NULL};
+
+	if (!p)
+		return -ENOMEM;
+	if (p->known)
+		v8_names_each_script(&v->processes, process, read_script, &r);
+	return 0;
+}
+
+static void read_new(struct v8 *v, uint64_t process, uint64_t key)
+{
+	const struct v8_process *p = v8_names_process(&v->processes, process);
+	struct v8_file *f = v8_names_script(&v->processes, process, key);
+
+	if (p && p->known && f)
+		v8_source_read(v->self.host->unwinder, process, p->words, &f->source);
 }
 
 static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e)
@@ -59,6 +125,8 @@ static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e
 	struct v8 *v = ctx;
 	int kept = v8_names_add(&v->processes, process, e->kind, e->key, e->bytes.p, e->bytes.len);
 
+	if (kept > 0 && e->kind == V8_SCRIPT) /* the process may end soon */
+		read_new(v, process, e->key);
 	if (kept < 0)
 		fusee_count_by(&v->self, "functions_lost", "reason",
 			       kept == -ENOSPC   ? "too many of one process"
@@ -83,8 +151,14 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 	file = named->script ? v8_names_script(&v->processes, frame->process, named->script) : NULL;
 	f.function = fusee_text(*named->name ? named->name : "(anonymous)");
 	f.flags = named->flags & V8_IS_BUILTIN ? FUSEE_FRAME_BUILTIN : 0;
-	if (file)
+	if (file) {
+		struct v8_place at = {0, false};
+
 		f.file = fusee_text(file->name);
+		if (frame->v[1] != V8_NO_OFFSET)
+			at = v8_names_place(named, (uint32_t)frame->v[1]);
+		f.line = at.known ? v8_source_line(&file->source, at.position) : 0;
+	}
 	return v->self.host->unwinder->frame(out, &f) ? -ENOMEM : 1;
 }
 
@@ -119,6 +193,7 @@ static const struct fusee_unwinder_ops ops = {
 	.native_step = fusee_step_v8,
 	.inspect = on_inspect,
 	.mapped = on_mapped,
+	.refresh = on_refresh,
 	.record = on_record,
 	.symbolize = on_symbolize,
 	.detach = on_detach,

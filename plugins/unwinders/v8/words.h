@@ -13,6 +13,7 @@ enum v8_word {
 	V8_TYPE_SCOPE,  /* ScopeInfo */
 	V8_TYPE_SCRIPT,
 	V8_TYPE_BYTECODE,
+	V8_TYPE_TABLE, /* of positions */
 	/* strings: what their instance type consists of */
 	V8_FIRST_NONSTRING,
 	V8_SHAPE_MASK,
@@ -37,12 +38,13 @@ enum v8_word {
 	V8_SLICED_PARENT,
 	V8_SLICED_OFFSET,
 	V8_THIN_ACTUAL,
-	V8_EXTERNAL_RESOURCE,
-	V8_SCOPE_LOCALS, /* index of a word: their number */
-	V8_SCOPE_FIRST,  /* index of the first local's name */
+	V8_EXTERNAL_RESOURCE, /* where its bytes are is behind it */
+	V8_SCOPE_LOCALS,      /* index of a word: their number */
+	V8_SCOPE_FIRST,       /* index of the first local's name */
 	V8_BYTECODE_LENGTH,
 	V8_BYTECODE_DATA,
 	V8_BYTECODE_POSITIONS, /* its table of positions in the source */
+	V8_TABLE_DATA,         /* of an array of bytes */
 	V8_WORDS,
 };
 
@@ -70,9 +72,18 @@ struct v8_function {
 	struct v8_text name;
 };
 
+/* A part of the table of positions of the function with this key: its kind is V8_POSITIONS + i, and
+ * it has the bytes from i * V8_PART_BYTES on. Part 0 is emitted last. */
+struct v8_positions {
+	unsigned int bytes; /* of the table; those of this part follow */
+};
+
 /* A script; the bytes of its name follow. */
 struct v8_script {
-	unsigned long long source; /* address of the text */
+	unsigned long long object; /* in the process, tagged */
+	unsigned long long source; /* its text, tagged */
+	unsigned long long at;     /* address of the text's characters; 0: not known */
+	unsigned int length, wide; /* characters of the text; 1: of two bytes */
 	unsigned int line_offset;  /* of the text's first line */
 	struct v8_text name;
 };

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source.h"
+
+#include <stdlib.h>
+
+#include <fusee/bytes.h>
+
+#define MOST_HOPS 4
+#define MOST_TEXT (32u << 20) /* bytes of a script */
+#define MOST_TRIES 8u
+#define BLOCK 65536u
+#define TAG 1u
+#define TAG_MASK 3u
+#define UNCACHED 16u
+
+struct reader {
+	const struct fusee_unwinder_host *host;
+	uint64_t process;
+	const uint32_t *words;
+	struct v8_source *s;
+	int err;
+};
+
+/* 0 if it can be read, else it is kept in r->err. */
+static int get(struct reader *r, uint64_t at, void *to, uint32_t len)
+{
+	if (!r->err)
+		r->err = r->host->process_read(r->process, at, to, len);
+	return r->err;
+}
+
+/* Follows a text to where its characters are. false: it is none, or cannot be read. */
+static bool resolve(struct reader *r, uint64_t text)
+{
+	const uint32_t *w = r->words;
+	uint64_t map, offset = 0;
+	uint16_t type;
+
+	for (int hop = 0; hop < MOST_HOPS; hop++) {
+		uint64_t fields[4]; /* map, hash and length, two more */
+		uint64_t *second = &fields[w[V8_CONS_SECOND] >> 3 & 3];
+		uint32_t length, shape;
+
+		if ((text & TAG_MASK) != TAG || get(r, text - TAG, fields, sizeof(fields)))
+			return false;
+		map = fields[0];
+		if (!(map & TAG_MASK)) { /* the garbage collector has moved it */
+			text = map + TAG;
+			continue;
+		}
+		if (get(r, map - TAG + w[V8_MAP_TYPE], &type, sizeof(type)) ||
+		    type >= w[V8_FIRST_NONSTRING])
+			return false;
+		length = (uint32_t)(fields[1] >> 8 * (w[V8_STRING_LENGTH] & 4));
+		shape = type & w[V8_SHAPE_MASK];
+		r->s->wide = !(type & w[V8_ONE_BYTE]);
+		if (!r->s->length)
+			r->s->length = length;
+		if (!shape || (shape == w[V8_EXTERNAL] && !(type & UNCACHED))) {
+			r->s->at = offset + (shape ? fields[3] : text - TAG + w[V8_STRING_CHARS]);
+			return true;
+		}
+		if (shape == w[V8_SLICED])
+			offset = (fields[w[V8_SLICED_OFFSET] >> 3 & 3] >> 32) << r->s->wide;
+		else if (shape == w[V8_CONS] ? get(r, *second - TAG + w[V8_STRING_LENGTH], &length,
+						   sizeof(length)) ||
+						       length
+					     : shape != w[V8_THIN])
+			return false;
+		text = fields[2]; /* parent, first or actual */
+	}
+	return false;
+}
+
+/* The script's text now. false: it cannot be read. */
+static bool text_now(struct reader *r, uint64_t *text)
+{
+	return !get(r, r->s->script - TAG + r->words[V8_SCRIPT_SOURCE], text, sizeof(*text));
+}
+
+/* Finds the text of the script, which has as many characters as when the step met it. */
+static bool find_text(struct reader *r)
+{
+	struct v8_source *s = r->s;
+
+	s->length = s->expected;
+	if (!s->tries && s->at) /* as the step has found it; if it has moved since, that is seen */
+		return (uint64_t)s->length << s->wide <= MOST_TEXT;
+	s->length = 0;
+	return text_now(r, &s->text) && resolve(r, s->text) && s->length == s->expected &&
+	       (uint64_t)s->length << s->wide <= MOST_TEXT;
+}
+
+/* ---- lines ---- */
+
+static bool begin_line(struct v8_source *s, uint32_t position)
+{
+	if (!fusee_grow(&s->lines, &s->cap, s->nlines + 1ull, sizeof(*s->lines)))
+		return false;
+	s->lines[s->nlines++] = position;
+	return true;
+}
+
+/* Takes the next character, at s->done. */
+static bool take(struct v8_source *s, uint32_t c)
+{
+	bool ok = true;
+
+	if (s->after_return && c != '\n')
+		ok = begin_line(s, s->done);
+	s->after_return = c == '\r';
+	s->done++;
+	if (c == '\n' || c == 0x2028 || c == 0x2029)
+		ok = ok && begin_line(s, s->done);
+	return ok;
+}
+
+static bool take_block(struct v8_source *s, const unsigned char *p, uint32_t n)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; i < n && ok; i += 1u + s->wide)
+		ok = take(s, s->wide ? p[i] | (uint32_t)p[i + 1] << 8 : p[i]);
+	return ok;
+}
+
+static void restart(struct v8_source *s)
+{
+	s->length = s->done = 0;
+	s->nlines = 0;
+	s->after_return = false;
+	s->state = ++s->tries < MOST_TRIES ? V8_SOURCE_NEW : V8_SOURCE_FAILED;
+}
+
+/* Is the text still where it was? It may have moved while it was read. */
+static bool is_there(struct reader *r)
+{
+	uint64_t text = 0;
+
+	return text_now(r, &text) && text == r->s->text;
+}
+
+static void read_on(struct reader *r)
+{
+	struct v8_source *s = r->s;
+	unsigned char *block = malloc(BLOCK);
+	bool ok = block != NULL;
+
+	while (ok && s->done < s->length) {
+		uint64_t rest = (uint64_t)(s->length - s->done) << s->wide;
+		uint32_t n = rest < BLOCK ? (uint32_t)rest : BLOCK;
+
+		ok = !get(r, s->at + ((uint64_t)s->done << s->wide), block, n) &&
+		     take_block(s, block, n);
+	}
+	free(block);
+	if (ok)
+		s->state = is_there(r) ? V8_SOURCE_READ : s->state;
+	if (s->state != V8_SOURCE_READ && r->err != -EAGAIN && r->err != -ETIMEDOUT)
+		restart(s);
+}
+
+bool v8_source_read(const struct fusee_unwinder_host *host, uint64_t process, const uint32_t *words,
+		    struct v8_source *s)
+{
+	struct reader r = {host, process, words, s, 0};
+
+	if (s->state == V8_SOURCE_NEW) {
+		if (find_text(&r) && begin_line(s, 0))
+			s->state = V8_SOURCE_READING;
+		else if (r.err != -EAGAIN && r.err != -ETIMEDOUT)
+			restart(s);
+	}
+	if (s->state == V8_SOURCE_READING)
+		read_on(&r);
+	return s->state == V8_SOURCE_READ || s->state == V8_SOURCE_FAILED;
+}
+
+uint32_t v8_source_line(const struct v8_source *s, uint32_t position)
+{
+	uint64_t lo = 0, hi = s->nlines;
+
+	if (s->state != V8_SOURCE_READ || position > s->length)
+		return 0;
+	while (lo < hi) {
+		uint64_t middle = lo + (hi - lo) / 2;
+
+		if (s->lines[middle] <= position)
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	return lo ? s->line_offset + (uint32_t)lo : 0;
+}
