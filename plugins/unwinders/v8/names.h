@@ -35,6 +35,7 @@ struct v8_source {
 	uint32_t length, done, wide; /* characters: of it, read; 1: of two bytes */
 	uint32_t state, tries;       /* enum v8_source_state */
 	uint32_t line_offset;
+	uint64_t next_ns; /* when it may be read on */
 	bool after_return;
 	uint32_t *lines; /* position of each line's first character, owned */
 	uint64_t nlines, cap;

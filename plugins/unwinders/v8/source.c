@@ -8,6 +8,7 @@
 #define MOST_HOPS 4
 #define MOST_TEXT (32u << 20) /* bytes of a script */
 #define MOST_TRIES 8u
+#define PAUSE_NS 50000000u /* after a try that failed */
 #define BLOCK 65536u
 #define TAG 1u
 #define TAG_MASK 3u
@@ -27,6 +28,12 @@ static int get(struct reader *r, uint64_t at, void *to, uint32_t len)
 	if (!r->err)
 		r->err = r->host->process_read(r->process, at, to, len);
 	return r->err;
+}
+
+/* An error of a machine that others use, too. */
+static bool may_pass(int err)
+{
+	return err == -EAGAIN || err == -ETIMEDOUT || err == -ENOBUFS || err == -EMFILE;
 }
 
 /* Follows a text to where its characters are. false: it is none, or cannot be read. */
@@ -156,7 +163,7 @@ static void read_on(struct reader *r)
 	free(block);
 	if (ok)
 		s->state = is_there(r) ? V8_SOURCE_READ : s->state;
-	if (s->state != V8_SOURCE_READ && r->err != -EAGAIN && r->err != -ETIMEDOUT)
+	if (s->state != V8_SOURCE_READ && !may_pass(r->err))
 		restart(s);
 }
 
@@ -164,16 +171,20 @@ bool v8_source_read(const struct fusee_unwinder_host *host, uint64_t process, co
 		    struct v8_source *s)
 {
 	struct reader r = {host, process, words, s, 0};
+	uint64_t now = fusee_now(CLOCK_MONOTONIC);
 
+	if (s->state < V8_SOURCE_READ && now < s->next_ns)
+		return false;
 	if (s->state == V8_SOURCE_NEW) {
 		if (find_text(&r) && begin_line(s, 0))
 			s->state = V8_SOURCE_READING;
-		else if (r.err != -EAGAIN && r.err != -ETIMEDOUT)
+		else if (!may_pass(r.err))
 			restart(s);
 	}
 	if (s->state == V8_SOURCE_READING)
 		read_on(&r);
-	return s->state == V8_SOURCE_READ || s->state == V8_SOURCE_FAILED;
+	s->next_ns = now + PAUSE_NS;
+	return s->state >= V8_SOURCE_READ;
 }
 
 uint32_t v8_source_line(const struct v8_source *s, uint32_t position)

@@ -627,7 +627,7 @@ static int line_of(const char *source, uint32_t position)
 	s.script = script;
 	s.expected = (uint32_t)strlen(source);
 	while (!v8_source_read(&reader, 1, m.words, &s))
-		;
+		s.next_ns = 0;
 	line = s.state == V8_SOURCE_READ ? (int)v8_source_line(&s, position) : -1;
 	free(s.lines);
 	return line;
@@ -669,7 +669,7 @@ TEST(a_line)
 			memset(m.memory + file->source.at, '\n', 13);
 		}
 		for (int i = 0; i < 9 && !v8_source_read(&reader, 1, m.words, &file->source); i++)
-			;
+			file->source.next_ns = 0;
 		CHECK_INT(file->source.state, V8_SOURCE_READ);
 		at = v8_names_place(f, 5);
 		CHECK(at.known);
@@ -694,7 +694,7 @@ TEST(a_source_cannot_be_read)
 		s.expected = 3;
 		m.fails = m.reads + k;
 		for (int i = 0; i < 20 && !v8_source_read(&reader, 1, m.words, &s); i++)
-			;
+			s.next_ns = 0;
 		CHECK_INT(s.state, V8_SOURCE_READ);
 		CHECK_INT(v8_source_line(&s, 2), 2);
 		free(s.lines);

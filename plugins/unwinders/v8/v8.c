@@ -157,6 +157,7 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 		f.file = fusee_text(file->name);
 		if (frame->v[1] != V8_NO_OFFSET)
 			at = v8_names_place(named, (uint32_t)frame->v[1]);
+		read_new(v, frame->process, named->script); /* if that was not possible before */
 		f.line = at.known ? v8_source_line(&file->source, at.position) : 0;
 	}
 	return v->self.host->unwinder->frame(out, &f) ? -ENOMEM : 1;
