@@ -25,6 +25,7 @@ EMBED(ui_labels_js, PAGE "labels.js");
 EMBED(ui_table_js, PAGE "table.js");
 EMBED(ui_callers_js, PAGE "callers.js");
 EMBED(ui_source_js, PAGE "source.js");
+EMBED(ui_code_js, PAGE "code.js");
 EMBED(ui_time_js, PAGE "time.js");
 EMBED(ui_chart, PAGE "chart.js");
 EMBED(ui_brush, PAGE "brush.js");
@@ -43,6 +44,7 @@ const struct ui_asset ui_assets[] = {
 	{"table.js", SCRIPT, ui_table_js, ui_table_js_end},
 	{"callers.js", SCRIPT, ui_callers_js, ui_callers_js_end},
 	{"source.js", SCRIPT, ui_source_js, ui_source_js_end},
+	{"code.js", SCRIPT, ui_code_js, ui_code_js_end},
 	{"time.js", SCRIPT, ui_time_js, ui_time_js_end},
 	{"chart.js", SCRIPT, ui_chart, ui_chart_end},
 	{"brush.js", SCRIPT, ui_brush, ui_brush_end},

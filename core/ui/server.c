@@ -45,6 +45,7 @@ static const struct data {
 	{"callers.json", JSON, .put = ui_callers},
 	{"labels.json", JSON, .put = ui_labels},
 	{"source.json", JSON, .put = ui_source},
+	{"code.json", JSON, .put = ui_code},
 	{"time.json", JSON, .of_all = ui_time},
 	{"range.json", JSON, .of_all = first_range},
 	{"graph.html", "text/html; charset=utf-8", .put = NULL},

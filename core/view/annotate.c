@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "profile/str.h"
-#include "view/internal/instructions.h"
+#include "view/instructions.h"
 #include "report/annotation.h"
 #include "report/model.h"
 #include "view/source_text.h"
@@ -182,18 +182,6 @@ static void on_instruction(void *arg, uint64_t address, const char *text, const 
 	snprintf(p->file, sizeof(p->file), "%s", file);
 }
 
-static const char *why_not(int r)
-{
-	switch (r) {
-	case -ESTALE:
-		return "the build ID of the file differs from that in the profile";
-	case -ENOEXEC:
-		return "objdump is needed: apt install binutils";
-	default:
-		return strerror(-r);
-	}
-}
-
 /* All functions of one mapping that have the addresses from c->at on. */
 static void put_code(struct code *c, struct instructions *in, uint32_t mapping)
 {
@@ -212,7 +200,7 @@ static void put_code(struct code *c, struct instructions *in, uint32_t mapping)
 			c->at++;
 	}
 	if (r)
-		buf_printf(c->pr->out, "  (no instructions: %s)\n", why_not(r));
+		buf_printf(c->pr->out, "  (no instructions: %s)\n", instructions_why(r));
 }
 
 static struct fusee_str string(const struct printer *pr, uint32_t i)
@@ -240,7 +228,7 @@ static void put_instructions(const struct printer *pr, const struct annotated_fu
 		render_plain(pr->out, path);
 		buf_str(pr->out, "\n");
 		if (r)
-			buf_printf(pr->out, "  (no instructions: %s)\n", why_not(r));
+			buf_printf(pr->out, "  (no instructions: %s)\n", instructions_why(r));
 		else
 			put_code(&c, in, mapping);
 		instructions_close(in);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "view/internal/instructions.h"
+#include "view/instructions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -155,4 +155,16 @@ int instructions_of(struct instructions *in, uint64_t address, instructions_each
 		read_line(in, line, each, arg);
 	buf_fini(&text);
 	return r;
+}
+
+const char *instructions_why(int r)
+{
+	switch (r) {
+	case -ESTALE:
+		return "the build ID of the file differs from that in the profile";
+	case -ENOEXEC:
+		return "objdump is needed: apt install binutils";
+	default:
+		return strerror(-r);
+	}
 }

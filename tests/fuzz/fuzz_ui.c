@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // sources: core/ui/selection.c core/ui/views.c core/ui/label_view.c core/ui/source_view.c
-// sources: core/ui/function.c
+// sources: core/ui/function.c core/ui/annotated.c
 // sources: core/view/source_text.c core/net/http_query.c
 // sources: core/pprof/*.c core/profile/build*.c core/profile/merge.c core/loss/*.c
 // sources: core/profile/check.c core/profile/omit.c

@@ -35,4 +35,8 @@ int ui_labels(const struct ui_view *, struct buf *out);
  * total, lines: [[number, self, total, text]..]}..]}. text null: the file was not found. In a
  * comparison with base, base_self and base_total, and self and total of the base in each line. */
 int ui_source(const struct ui_view *, struct buf *out);
+/* The same with {.., other_build, inlined, instructions: [[address, self, total, text, file,
+ * line]..], why: NULL, or why there are no more}. In a comparison with a base of the same build
+ * each also has the base's self and total. Runs objdump. */
+int ui_code(const struct ui_view *, struct buf *out);
 #endif

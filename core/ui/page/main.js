@@ -8,6 +8,7 @@ import { showGraph, zoomed } from "./graph.js";
 import { showLabels, toggle } from "./labels.js";
 import { amountOf, rounded, short } from "./numbers.js";
 import { showCallers } from "./callers.js";
+import { showCode } from "./code.js";
 import { showSource } from "./source.js";
 import { showTable } from "./table.js";
 import { rangeText, showTime } from "./time.js";
@@ -18,6 +19,7 @@ const VIEWS = [
 	{ name: "table", title: "functions", show: showTable },
 	{ name: "callers", title: "callers", show: showCallers },
 	{ name: "source", title: "source", show: showSource },
+	{ name: "code", title: "instructions", show: showCode },
 	{ name: "time", title: "over time", show: showTime },
 ];
 

@@ -254,6 +254,11 @@ async function source(address) {
 	ok("source lines have the time of each", hot.some(r => /\d+ ms|\d s/.test(r.split("\t")[0])), rows);
 	is("lines beside it have none", rows.find(r => r.includes("static void add"))?.split("\t").slice(0, 3).join(), ",,3");
 	await v.shot("source");
+	await v.tab("code");
+	const code = await v.rows("#view tr.hot"), sums = code.map(r => r.split("\t")[0]).filter(t => t);
+	ok("instructions have the time of each", sums.length > 1 && code.every(r => /^[0-9a-f]+$/.test(r.split("\t")[2])), code);
+	ok("and their lines", (await v.rows()).some(r => /work\.c:[56]/.test(r.split("\t")[4])), await v.rows());
+	await v.shot("instructions");
 	await v.page.goto(`${address}#file=${await number(address, "lines.pb.gz")}&view=source&function=main`);
 	await v.page.reload();
 	await v.shown("source");
@@ -305,14 +310,14 @@ async function keyboard(address) {
 	const roles = await v.page.evaluate(() => [document.querySelector("#tabs").role, document.querySelectorAll("[role=tab]").length,
 		document.querySelector("[role=tab][aria-selected=true]").id, document.querySelector("#view").role,
 		document.querySelector("#view").getAttribute("aria-labelledby")].join());
-	is("roles for screen readers", roles, "tablist,6,tab-table,tabpanel,tab-table");
+	is("roles for screen readers", roles, "tablist,7,tab-table,tabpanel,tab-table");
 	await v.close();
 }
 async function widths(address) {
 	const file = await number(address, "after.pb.gz"), base = await number(address, "before.pb.gz");
 	for (const width of [400, 700, 1000, 2000]) {
 		const bad = [];
-		for (const view of ["files", "graph", "table", "callers", "source", "time"]) {
+		for (const view of ["files", "graph", "table", "callers", "source", "code", "time"]) {
 			const v = await View.open(`${address}#file=${file}&base=${base}&view=${view}${view === "callers" ? "&function=main" : ""}`,
 				{ width, height: 800 }, { colorScheme: width < 1000 ? "dark" : "light" });
 			let over = 0;

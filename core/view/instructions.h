@@ -25,4 +25,6 @@ typedef void instructions_each(void *arg, uint64_t address, const char *text, co
  * address; -ENOEXEC: objdump is not installed; -EIO, -ENOMEM. */
 int instructions_of(struct instructions *, uint64_t address, instructions_each *, void *arg,
 		    uint64_t *end);
+/* What an error of these functions means. */
+const char *instructions_why(int r);
 #endif
