@@ -13,6 +13,7 @@
 
 #define NODE_FRACTION 0.005
 #define EDGE_FRACTION 0.001
+#define CUM_PART 8
 
 static int64_t less(int64_t a, int64_t b)
 {
@@ -57,6 +58,17 @@ static int by_cum(const void *a, const void *b, void *model)
 	return compare_nodes(a, b, model, true);
 }
 
+/* For a picture: functions with much of their own, or that lead to much. */
+static int by_both(const void *a, const void *b, void *model)
+{
+	const struct render_node *x = a, *y = b;
+	int64_t v = saturate_abs(x->flat), w = saturate_abs(y->flat);
+
+	saturate_add(&v, saturate_abs(x->cum) / CUM_PART);
+	saturate_add(&w, saturate_abs(y->cum) / CUM_PART);
+	return v != w ? (v > w ? -1 : 1) : compare_nodes(a, b, model, false);
+}
+
 static int64_t share_of(int64_t total, double fraction)
 {
 	return saturate_abs((int64_t)((double)total * fraction));
@@ -85,7 +97,10 @@ static int take_nodes(struct render_graph *g, const struct render_options *o, bo
 		if (saturate_abs(g->nodes[i].cum) >= cutoff)
 			g->nodes[g->all++] = g->nodes[i];
 	g->dropped = n - g->all;
-	qsort_r(g->nodes, g->all, sizeof(*g->nodes), o->cumulative ? by_cum : by_flat,
+	qsort_r(g->nodes, g->all, sizeof(*g->nodes),
+		o->balanced     ? by_both
+		: o->cumulative ? by_cum
+				: by_flat,
 		(void *)(uintptr_t)m);
 	g->nnodes = o->rows && o->rows < g->all ? o->rows : g->all;
 	for (uint32_t i = 0; i < g->nnodes; i++)

@@ -46,6 +46,7 @@ static const struct data {
 	{"labels.json", JSON, .put = ui_labels},
 	{"source.json", JSON, .put = ui_source},
 	{"code.json", JSON, .put = ui_code},
+	{"calls.json", JSON, .put = ui_graph},
 	{"time.json", JSON, .of_all = ui_time},
 	{"range.json", JSON, .of_all = first_range},
 	{"graph.html", "text/html; charset=utf-8", .put = NULL},

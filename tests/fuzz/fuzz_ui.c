@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // sources: core/ui/selection.c core/ui/views.c core/ui/label_view.c core/ui/source_view.c
-// sources: core/ui/function.c core/ui/annotated.c
+// sources: core/ui/function.c core/ui/annotated.c core/ui/graph_view.c
 // sources: core/view/source_text.c core/net/http_query.c
 // sources: core/pprof/*.c core/profile/build*.c core/profile/merge.c core/loss/*.c
 // sources: core/profile/check.c core/profile/omit.c
@@ -60,6 +60,7 @@ static void check_views(const struct fusee_profile *p, char *query)
 	check_view(ui_callers, &v);
 	check_view(ui_labels, &v);
 	check_view(ui_source, &v);
+	check_view(ui_graph, &v);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -31,6 +31,11 @@ int ui_callers(const struct ui_view *, struct buf *out);
 /* {type, unit, total, base, omits, labels: [{key, n, values: [[text, value, base value]..]}..],
  * others: the number of keys that are not listed} */
 int ui_labels(const struct ui_view *, struct buf *out);
+/* {unit, total, compared, all, dropped, nodes: [[name, library, kind, self, total, is it noise]..],
+ * edges: [[caller, callee: indices of nodes, value, inlined]..]}: the heaviest functions, and the
+ * calls between them, as pprof's graph has them; in a comparison differences. `all` without the
+ * `dropped`, which have less than half a percent. */
+int ui_graph(const struct ui_view *, struct buf *out);
 /* The function of the selection: {unit, total, functions: [{name, file, library, found, self,
  * total, lines: [[number, self, total, text]..]}..]}. text null: the file was not found. In a
  * comparison with base, base_self and base_total, and self and total of the base in each line. */

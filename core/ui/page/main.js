@@ -8,6 +8,7 @@ import { showGraph, zoomed } from "./graph.js";
 import { showLabels, toggle } from "./labels.js";
 import { amountOf, rounded, short } from "./numbers.js";
 import { showCallers } from "./callers.js";
+import { showCalls } from "./calls.js";
 import { showCode } from "./code.js";
 import { showSource } from "./source.js";
 import { showTable } from "./table.js";
@@ -20,6 +21,7 @@ const VIEWS = [
 	{ name: "callers", title: "callers", show: showCallers },
 	{ name: "source", title: "source", show: showSource },
 	{ name: "code", title: "instructions", show: showCode },
+	{ name: "calls", title: "call graph", show: showCalls },
 	{ name: "time", title: "over time", show: showTime },
 ];
 

@@ -211,6 +211,22 @@ async function callers(v) {
 	await v.until(() => document.querySelector("#view h2")?.textContent === "main");
 	ok("back", true);
 }
+async function calls(address) {
+	const v = await View.open(`${address}#file=${await number(address, "now.pb.gz")}&view=calls`);
+	const boxes = await v.page.$$eval(".calls .node rect", all => all.map(r => r.getBoundingClientRect().toJSON()));
+	is("the graph of calls has each function", boxes.length, 8);
+	const over = boxes.filter((a, i) => boxes.some((b, k) => k > i && a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom));
+	ok("no box is over another", !over.length, boxes);
+	const names = await v.page.$$eval(".calls .node", all => all.map(g => [g.getAttribute("aria-label").split(",")[0], g.getBoundingClientRect().top]));
+	const top = Object.fromEntries(names);
+	ok("callers are above callees", top._start < top.main && top.main < top.middle && top.middle < top.leaf_a, names);
+	await v.shot("calls");
+	await v.page.focus(".calls .node[aria-label^='middle,']");
+	await v.select(() => v.page.keyboard.press("Enter"));
+	ok("Enter opens a function between callers and callees", v.page.url().includes("function=middle") && v.page.url().includes("view=callers"), v.page.url());
+	ok("no error on the way", !v.errors.length, v.errors);
+	await v.close();
+}
 async function labels(v) {
 	await v.select(() => v.label("process", "bb").click());
 	is("a label filters callees", (await v.rows("#view table[aria-label=callees] tbody tr")).join(), "100 ms\t50.0 %\tdo_syscall_64,100 ms\t50.0 %\tleaf_c");
@@ -310,14 +326,14 @@ async function keyboard(address) {
 	const roles = await v.page.evaluate(() => [document.querySelector("#tabs").role, document.querySelectorAll("[role=tab]").length,
 		document.querySelector("[role=tab][aria-selected=true]").id, document.querySelector("#view").role,
 		document.querySelector("#view").getAttribute("aria-labelledby")].join());
-	is("roles for screen readers", roles, "tablist,7,tab-table,tabpanel,tab-table");
+	is("roles for screen readers", roles, "tablist,8,tab-table,tabpanel,tab-table");
 	await v.close();
 }
 async function widths(address) {
 	const file = await number(address, "after.pb.gz"), base = await number(address, "before.pb.gz");
 	for (const width of [400, 700, 1000, 2000]) {
 		const bad = [];
-		for (const view of ["files", "graph", "table", "callers", "source", "code", "time"]) {
+		for (const view of ["files", "graph", "table", "callers", "source", "code", "calls", "time"]) {
 			const v = await View.open(`${address}#file=${file}&base=${base}&view=${view}${view === "callers" ? "&function=main" : ""}`,
 				{ width, height: 800 }, { colorScheme: width < 1000 ? "dark" : "light" });
 			let over = 0;
@@ -443,6 +459,7 @@ async function main() {
 	await again.shown("graph");
 	ok("a link keeps the zoom", (await again.boxes()).find(b => b.name === "leaf_a").w > 1000, zoomed);
 	await again.close();
+	await calls(address);
 	await source(address);
 	await comparison(address);
 	await manyPages(address);
