@@ -7,15 +7,20 @@
 
 #include "base/str.h"
 
+static enum loss_stage stage_of(struct fusee_str reason)
+{
+	for (enum loss_reason i = LOSS_NONE + 1; i < LOSS_REASONS; i++)
+		if (fusee_text_is(reason, loss_text(i)))
+			return loss_stage(i);
+	return LOSS_STACK;
+}
+
 enum loss_stage pprof_loss_stage(const struct fusee_label *l)
 {
 	for (enum loss_stage i = LOSS_TICK; i <= LOSS_DELIVERY; i++)
 		if (fusee_text_is(l->str, loss_stage_text(i)))
 			return i;
-	for (enum loss_reason i = LOSS_NONE + 1; i < LOSS_REASONS; i++)
-		if (fusee_text_is(l->key, loss_text(i)))
-			return loss_stage(i);
-	return LOSS_STACK;
+	return stage_of(l->key);
 }
 
 void pprof_loss_write(struct buf *b, const struct fusee_label *l)
@@ -42,7 +47,7 @@ bool pprof_loss_read(const char *comment, enum loss_stage *stage, int64_t *n, co
 		if (sscanf(comment, forms[i].format, n, &end) != 1 || !end || !comment[end])
 			continue;
 		*reason = comment + end;
-		*stage = forms[i].stage ? forms[i].stage : loss_stage_of(*reason);
+		*stage = forms[i].stage ? forms[i].stage : stage_of(fusee_text(*reason));
 		return true;
 	}
 	return false;

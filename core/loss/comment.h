@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A loss in the comments of a pprof file: "fusee: lost 12 samples: ring full". pprof_decode() reads
- * it back. */
-#ifndef PROFILE_LOSS_COMMENT_H
-#define PROFILE_LOSS_COMMENT_H
+/* A loss as a comment of a pprof file: "fusee: lost 12 samples: ring full". */
+#ifndef LOSS_COMMENT_H
+#define LOSS_COMMENT_H
 
 #include <stdbool.h>
 
@@ -11,10 +10,11 @@
 #include "base/buf.h"
 #include "loss/loss.h"
 
-/* The stage of a loss of a profile. */
+/* The stage of a loss of a profile, by its `str`, else by its reason. LOSS_STACK for reasons of
+ * plugins. */
 enum loss_stage pprof_loss_stage(const struct fusee_label *);
 void pprof_loss_write(struct buf *, const struct fusee_label *);
-/* false: not the comment of a loss. *reason points into it. Comments of earlier versions, which
- * name no stage, are read too. */
+/* false: not the comment of a loss. *reason points into it. Also reads comments of earlier
+ * versions, which name no stage. */
 bool pprof_loss_read(const char *comment, enum loss_stage *, int64_t *n, const char **reason);
 #endif

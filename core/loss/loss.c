@@ -29,14 +29,16 @@ static const struct {
 	[LOSS_NOT_STOPPED] = {"stop not allowed", LOSS_TICK},
 	/* fusee had no memory for the stack. */
 	[LOSS_NO_MEMORY] = {"no memory", LOSS_STACK},
-	/* The stack was walked with the tables of the program that the process ran before. */
+	/* The process started another program while the stack was walked by the tables of the
+	 * program before. */
 	[LOSS_PROCESS_CHANGED] = {"process changed while its stack was walked", LOSS_STACK},
-	/* The code at a frame's address was replaced meanwhile. */
+	/* The code at a frame's address was replaced while the stack was walked. */
 	[LOSS_CODE_CHANGED] = {"code changed while its stack was walked", LOSS_STACK},
-	/* A frame's code was made at run time, and was other code, or not there, when it was read
-	 * again after the sample. */
+	/* A frame's code was made at run time. When it was read again after the sample, it was
+	 * other code, or unmapped. */
 	[LOSS_MADE_CHANGED] = {"code made at run time changed", LOSS_STACK},
-	/* The kernel could not unwind the stack, and copies had used up their share of the ring. */
+	/* The BPF sampler could not unwind the stack, and stack copies had used up their share of
+	 * the ring. */
 	[LOSS_NOT_COPIED] = {"too many stacks to copy", LOSS_STACK},
 	/* A language unwinder's step was called again and again and pushed nothing. */
 	[LOSS_ENDLESS] = {"an unwinder's frames do not end", LOSS_STACK},
@@ -59,20 +61,20 @@ static const struct {
 	[LOSS_RETURN_REPLACED] = {"return address replaced by a uretprobe", LOSS_STACK},
 	/* The sampled address is in no executable mapping. */
 	[LOSS_CODE_NOT_MAPPED] = {"code not mapped", LOSS_STACK},
-	/* fusee did not know what code the process maps, or not all of it: it could not be read, or
-	 * not in time. */
+	/* The mappings of the process could not be read, or not in time. */
 	[LOSS_MAPPINGS_NOT_READ] = {"mappings not read", LOSS_STACK},
 	/* The process maps more code, or changes it more often, than is kept of a process. */
 	[LOSS_TOO_MANY_MAPPINGS] = {"too many mappings", LOSS_STACK},
-	/* The stack has more frames than are kept. */
+	/* The stack has more frames than a stack may have. */
 	[LOSS_TOO_DEEP] = {"too deep", LOSS_STACK},
 	/* The process has more different stacks in a window, or deeper stacks, than are kept of a
 	 * process. */
 	[LOSS_PROFILE_FULL] = {"too many different stacks", LOSS_STACK},
-	/* The stack passes through an interpreter and was unwound in user space, which cannot read
-	 * the frames of the program that it runs. */
+	/* The stack passes through an interpreter and was unwound in user space, where the frames
+	 * of the interpreted program cannot be read. */
 	[LOSS_NO_LANGUAGE] = {"interpreter without its program", LOSS_STACK},
-	/* The language's unwinder refused, or had no memory for, what names frames of the stack. */
+	/* The language's unwinder refused an emission that names frames of the stack, or had no
+	 * memory for it. */
 	[LOSS_UNRECORDED] = {"names of frames lost", LOSS_STACK},
 	/* The kernel recorded no user registers of the thread. */
 	[LOSS_NO_REGISTERS] = {"no registers", LOSS_STACK},
@@ -104,14 +106,6 @@ const char *loss_text(enum loss_reason reason)
 enum loss_stage loss_stage(enum loss_reason reason)
 {
 	return reasons[reason].stage;
-}
-
-enum loss_stage loss_stage_of(const char *text)
-{
-	for (uint32_t i = LOSS_NONE + 1; i < LOSS_REASONS; i++)
-		if (!strcmp(reasons[i].text, text))
-			return reasons[i].stage;
-	return LOSS_STACK;
 }
 
 const char *loss_stage_text(enum loss_stage stage)

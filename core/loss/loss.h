@@ -6,8 +6,8 @@
  *
  * Every figure is a number of samples, except those of stage LOSS_DELIVERY, which count profiles.
  */
-#ifndef PROFILE_LOSS_H
-#define PROFILE_LOSS_H
+#ifndef LOSS_LOSS_H
+#define LOSS_LOSS_H
 
 #include <stdint.h>
 
@@ -15,9 +15,9 @@
 
 /* The stage at which a reason counts. */
 enum loss_stage {
-	LOSS_NOWHERE,  /* complete */
-	LOSS_TICK,     /* lost: a tick without a sample (core/events) */
-	LOSS_STACK,    /* truncated: a sample whose stack is incomplete (core/unwind, sampling) */
+	LOSS_NOWHERE, /* complete */
+	LOSS_TICK,    /* lost: a tick without a sample (core/events) */
+	LOSS_STACK, /* truncated: a sample whose stack is incomplete (core/unwind, core/pipeline) */
 	LOSS_DELIVERY, /* a profile that a sink did not take (core/delivery) */
 };
 
@@ -71,8 +71,7 @@ enum loss_reason {
 /* The reason's text for users and metrics, which never changes after a release. Static. */
 const char *loss_text(enum loss_reason);
 enum loss_stage loss_stage(enum loss_reason);
-/* The stage of a reason by its text, as profiles have it. LOSS_STACK for texts of plugins. */
-enum loss_stage loss_stage_of(const char *text);
+
 /* "lost", "truncated", "not delivered"; "complete" for LOSS_NOWHERE. Static. */
 const char *loss_stage_text(enum loss_stage);
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <fusee/helpers.h>
+
 #include "loss/comment.h"
 #include "test.h"
 
@@ -19,15 +21,20 @@ static void check_sums(const struct loss_account *a)
 	CHECK_INT(a->due, a->complete + a->truncated + a->lost);
 }
 
+static enum loss_stage stage_of(const char *reason)
+{
+	return pprof_loss_stage(&(struct fusee_label){.key = fusee_text(reason)});
+}
+
 TEST(each_reason_is_described)
 {
 	for (uint32_t i = LOSS_NONE + 1; i < LOSS_REASONS; i++) {
 		CHECK(*loss_text(i) && loss_stage(i) != LOSS_NOWHERE);
-		CHECK_INT(loss_stage_of(loss_text(i)), loss_stage(i));
+		CHECK_INT(stage_of(loss_text(i)), loss_stage(i));
 		for (uint32_t k = LOSS_NONE; k < i; k++)
 			CHECK(strcmp(loss_text(k), loss_text(i)));
 	}
-	CHECK_INT(loss_stage_of("a plugin's"), LOSS_STACK);
+	CHECK_INT(stage_of("a plugin's"), LOSS_STACK);
 	CHECK_STR(loss_stage_text(LOSS_TICK), "lost");
 	CHECK_STR(loss_stage_text(LOSS_STACK), "truncated");
 }
