@@ -36,7 +36,8 @@ static void free_request(struct debug_request *r)
 	free(r);
 }
 
-/* The worker has the descriptor of a request that it has not answered. */
+/* A request that the worker has not answered is freed later, as the worker still uses its
+ * descriptor. */
 static void remove_request(struct debug_requests *d, struct debug_request **at)
 {
 	struct debug_request *r = *at;
@@ -66,7 +67,7 @@ static struct debug_request **find(struct debug_requests *d, const struct inspec
 
 /* ---- the worker's answer ---- */
 
-/* Is that the file's fault, so that it would be the same again? */
+/* Whether the file itself is the cause of the error, so that the next request would fail too. */
 static bool is_final(int err)
 {
 	return err == -ENOEXEC || err == -EBADMSG || err == -EFAULT || err == -ETIMEDOUT;
@@ -96,7 +97,7 @@ static void answered(void *arg, int err, const char *text, struct inspection *i)
 
 /* ---- a request ---- */
 
-/* false: the worker has not answered any of them. */
+/* Removes the oldest request with an answer if the list is full. false: none has an answer. */
 static bool make_room(struct debug_requests *d)
 {
 	struct debug_request **oldest = NULL;
@@ -111,7 +112,9 @@ static bool make_room(struct debug_requests *d)
 	return oldest;
 }
 
-/* The file's process, or who wrote the file, chose the name. */
+/* The names were chosen by the target, or by whoever wrote the file. Returns a descriptor or
+ * -errno.
+ */
 static int open_debug(struct file *f, uid_t owner, struct stat *st)
 {
 	const struct opener_query q = {.kind = OPENER_DEBUG,
@@ -123,7 +126,8 @@ static int open_debug(struct file *f, uid_t owner, struct stat *st)
 	struct opener_answer a;
 	int err = opener_call(worker_opener(f->files->worker), &q, &a);
 
-	/* -ENOBUFS: its file system can keep readers waiting, and there are no copies of these */
+	/* -ENOBUFS: its file system can keep readers waiting, and the opener copies no debug files
+	 */
 	if (err)
 		return err != -ENOBUFS && opener_is_temporary(err) ? -EAGAIN : -ENOENT;
 	if (a.st.remote)
@@ -137,7 +141,7 @@ static int open_debug(struct file *f, uid_t owner, struct stat *st)
 	return err ? err : a.fd;
 }
 
-/* 0: the worker reads it. */
+/* 0: the worker is reading the debug file. */
 static int begin(struct debug_requests *d, struct file *f, uid_t owner)
 {
 	const struct worker_requester by = {.uid = f->uid, .pid = f->pid};
@@ -168,7 +172,7 @@ static int begin(struct debug_requests *d, struct file *f, uid_t owner)
 	return 0;
 }
 
-/* The descriptor, or -errno. */
+/* The descriptor of a request with an answer, or -errno. */
 static int take(struct debug_request *r, bool named, uint64_t max_bytes)
 {
 	const uint32_t useful = INSPECTION_DWARF | (named ? 0 : INSPECTION_SYMTAB);

@@ -14,12 +14,12 @@
 #include "opener/opener.h"
 
 #define MAX_ID 64u /* bytes of a build ID, as of struct inspection */
-/* What finds functions that the file does not export. */
+/* Sections with functions that the file does not export. */
 #define NAMED (INSPECTION_SYMTAB | INSPECTION_DWARF | INSPECTION_GO | INSPECTION_DEBUGDATA)
-/* A debug file of it has nothing more. */
+/* Sections to which a debug file adds nothing. */
 #define COMPLETE (INSPECTION_DWARF | INSPECTION_GO)
 
-/* Of the thread that waits for it. */
+/* On the stack of the sink's thread, which waits for the result. */
 struct file_request {
 	struct file_request *next;
 	uint8_t id[MAX_ID];
@@ -42,8 +42,8 @@ static int names_of(const struct file *f)
 	return f->inspection->flags & COMPLETE ? 2 : f->inspection->flags & NAMED ? 1 : 0;
 }
 
-/* Is `a` the better of two files that say that they have the same build ID? Any user can write one
- * with the ID of another's. */
+/* Whether `a` is preferred of two files with the same build ID: root's file, as any user can write
+ * a file with any build ID; then a file of this machine; then the file with more names. */
 static bool is_better(const struct file *a, const struct file *b)
 {
 	if ((a->uid == 0) != (b->uid == 0))
@@ -53,7 +53,8 @@ static bool is_better(const struct file *a, const struct file *b)
 	return names_of(a) > names_of(b);
 }
 
-/* Is what the descriptor is of, what was inspected? Sets *st. 0 or -errno. */
+/* Checks that the descriptor is of the file that was inspected. Sets *st. 0; -ESTALE: it is another
+ * file; -errno. */
 static int check(const struct file *f, int fd, struct stat *st)
 {
 	struct opener_answer a = {.fd = fd};
@@ -73,8 +74,8 @@ static int check(const struct file *f, int fd, struct stat *st)
 	return f->key_len != sizeof(id) || memcmp(f->key, &id, sizeof(id)) ? -ESTALE : 0;
 }
 
-/* A descriptor of its own for the sink: of the file, or of its debug file if that has more names.
- * Or -errno. */
+/* A new descriptor for the sink: of the file, or of its debug file if that has more names. Or
+ * -errno. */
 static int open_held(struct file_requests *q, struct file *f, int held, uint64_t max_bytes)
 {
 	const uint32_t flags = f->inspection->flags;
@@ -119,7 +120,7 @@ int file_requests_find(struct file_requests *q, struct files *fs, const uint8_t 
 	return fd;
 }
 
-/* Of all that wait; those whose debug file the worker reads go on to wait. */
+/* Answers all requests, except those whose debug file the worker is still reading. */
 static void serve(void *arg)
 {
 	struct file_requests *q = arg;
@@ -197,7 +198,7 @@ static bool parse_id(struct fusee_str hex, struct file_request *r)
 	return true;
 }
 
-/* Locked. Takes the request from those that wait, if it is there. */
+/* Locked. Removes the request from the list if it is still in it. */
 static void remove_request(struct file_requests *q, const struct file_request *r)
 {
 	for (struct file_request **at = &q->first; *at; at = &(*at)->next)
@@ -207,7 +208,7 @@ static void remove_request(struct file_requests *q, const struct file_request *r
 		}
 }
 
-/* Locked. Waits until it has ended, is cancelled, or the time is over. */
+/* Locked. Waits until the request has an answer, all are cancelled, or its time is over. */
 static void wait_for(struct file_requests *q, const struct file_request *r)
 {
 	const struct timespec at = clock_until(clock_now() + FILE_REQUESTS_NS);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of targets for sinks, by build ID: the way of open_file() of struct fusee_sink_host to the
- * control thread, which knows the files. Of a file without debug information it is the debug file,
- * where this machine has one with more names. A request waits for FILE_REQUESTS_NS at most, and
- * nothing waits for a request.
+ * Files of targets for sinks, by build ID. A sink calls open_file() of struct fusee_sink_host on
+ * its own thread, which waits for FILE_REQUESTS_NS at most; the control thread, which knows the
+ * files, answers. The answer for a file without debug information is its debug file, if this
+ * machine has one with more names.
  */
 #ifndef EXECUTABLES_EXECUTABLES_H
 #define EXECUTABLES_EXECUTABLES_H
@@ -38,8 +38,8 @@ void file_requests_close(struct file_requests *);
 void file_requests_fini(struct file_requests *); /* no thread makes requests any more */
 /* For struct delivery_files. [any thread but the control thread] */
 int file_requests_open_file(void *requests, struct fusee_str build_id, uint64_t max_bytes);
-/* The same on the control thread, which does not wait: -EINPROGRESS: the worker reads the debug
- * file, later calls have an answer. */
+/* The same on the control thread, which does not wait. -EINPROGRESS: the worker is reading the
+ * debug file; a later call has the answer. */
 int file_requests_find(struct file_requests *, struct files *, const uint8_t *build_id,
 		       uint32_t len, uint64_t max_bytes);
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debug files of this machine for sinks' requests, of programs that have no debug information
- * themselves. The opener opens one, as its name is the target's choice, and the worker reads its
- * build ID; nothing waits for the worker. What has been answered is kept for the next request, with
- * an open descriptor, as a sink waits for a moment only: DEBUG_REQUESTS_MAX at most. For the
- * control thread.
+ * Debug files of this machine for requests of sinks, for programs without debug information. The
+ * opener opens a debug file, as targets chose its name, and the worker reads its build ID. A sink
+ * may stop waiting before the worker has answered, so the answer and its open descriptor are kept
+ * for the sink's next request: DEBUG_REQUESTS_MAX of them at most. For the control thread.
  */
 #ifndef EXECUTABLES_DEBUG_FILES_H
 #define EXECUTABLES_DEBUG_FILES_H
@@ -21,19 +20,20 @@ struct debug_request;
 struct debug_requests {
 	struct debug_request *first; /* newest first */
 	uint32_t n;
-	void (*answered)(void *arg); /* the worker has answered about one of them */
+	void (*answered)(void *arg); /* called when the worker has answered a request */
 	void *arg;
 };
 
-/* The callback is called on the control thread, as worker_dispatch() calls. */
+/* answered() is called by worker_dispatch(), on the control thread. */
 void debug_requests_init(struct debug_requests *, void (*answered)(void *arg), void *arg);
-/* Also while the worker reads one of them; before the worker is stopped. */
+/* To be called before the worker is stopped; requests may be without an answer. */
 void debug_requests_fini(struct debug_requests *);
 /*
- * A descriptor for the caller, of a regular file of at most max_bytes with the build ID of the
- * inspected file and with debug information; symbols are enough if the file has no names of its own
- * functions. It belongs to root or to `owner`. -EINPROGRESS: the worker reads it. -EAGAIN: later.
- * -ENOENT: there is none. -EFBIG; -EREMOTE: it is a file server's; -ESTALE: it has changed since.
+ * A descriptor of the debug file, which the caller closes. The debug file has the build ID of the
+ * inspected file, at most max_bytes, and debug information; a symbol table is enough if `named` is
+ * false, so that the file itself names no functions. It belongs to root or to `owner`.
+ * -EINPROGRESS: the worker is reading it; -EAGAIN: try later; -ENOENT: there is none; -EFBIG;
+ * -EREMOTE: it is on a file server; -ESTALE: it has changed since.
  */
 int debug_requests_find(struct debug_requests *, struct file *, uid_t owner, bool named,
 			uint64_t max_bytes);
