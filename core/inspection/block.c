@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* An inspection as a block: writing, and checking. */
-#include "inspection/block.h"
+/* Writes, checks and opens the block of an inspection. */
+#include "inspection/internal/block.h"
 
 #include <errno.h>
 #include <elf.h>
@@ -20,9 +20,7 @@ struct held {
 	struct inspection_slab slabs[];
 };
 
-#define KNOWN_FLAGS                                                                     \
-	(INSPECTION_GO | INSPECTION_SYMTAB | INSPECTION_DYNSYM | INSPECTION_DEBUGDATA | \
-	 INSPECTION_DWARF | INSPECTION_STARTS)
+#define KNOWN_FLAGS (INSPECTION_SOURCES | INSPECTION_STARTS)
 
 /* ---- writing ---- */
 
@@ -282,7 +280,7 @@ const struct inspection_slab *inspection_slab(const struct inspection *i, const 
 	return NULL;
 }
 
-/* Looks in the segment's bytes, extended to multiples of `page` as a mapping is. */
+/* The segment's bytes are extended to multiples of `page`, as a mapping is. */
 static bool vaddr_in(const struct fusee_segment *g, uint64_t offset, uint64_t page, uint64_t *vaddr)
 {
 	uint64_t lo = g->offset & -page, hi = g->offset + g->filesz;

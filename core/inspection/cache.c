@@ -18,11 +18,12 @@
 #include "base/buf.h"
 #include "base/hashmap.h"
 #include "base/text.h"
-#include "inspection/block.h"
+#include "inspection/internal/block.h"
+#include "inspection/internal/cache.h"
 
 #define CACHE_MAGIC "fusee-i\n"
 #define CACHE_VERSION 2
-#define USED_SECONDS 86400 /* the most that a file's time of use may be too early */
+#define USED_SECONDS 86400 /* how often a file's time of use is renewed */
 
 struct cache {
 	int dir;
@@ -40,12 +41,13 @@ struct cache_head {
 	uint8_t key[32];
 };
 
-static int make_dirs(const char *dir)
+/* Failures are found when the folder is opened. */
+static void make_dirs(const char *dir)
 {
 	char *path = strdup(dir);
 
 	if (!path)
-		return -ENOMEM;
+		return;
 	for (char *p = path + 1; *p; p++)
 		if (*p == '/') {
 			*p = 0;
@@ -54,7 +56,6 @@ static int make_dirs(const char *dir)
 		}
 	mkdir(path, 0700);
 	free(path);
-	return 0; /* open() reports what failed */
 }
 
 static uint64_t prefix_of(const uint8_t key[32])
@@ -80,8 +81,8 @@ static int note_name(struct cache *c, const char *name)
 	return hashmap_put(&c->names, prefix_of(key), c) ? -ENOMEM : 0;
 }
 
-/* Opening a file that does not exist can block while another file is written: notes the names that
- * exist. */
+/* Notes which names exist, because opening a file that does not exist can block while another file
+ * is written. */
 static int note_names(struct cache *c)
 {
 	int fd = openat(c->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
@@ -210,7 +211,8 @@ void cache_remove(struct cache *c, const uint8_t key[32])
 	unlinkat(c->dir, name, 0);
 }
 
-/* The file of a key, whose head is valid, behind its head. 0, -ENOENT or -errno. */
+/* Opens the file of a key, checks its head and leaves the position behind it. 0, -ENOENT or -errno.
+ */
 static int open_valid(struct cache *c, const uint8_t key[32], uint32_t block_version, int *fd,
 		      struct cache_head *h, struct stat *st)
 {
@@ -408,7 +410,7 @@ int cache_store(struct cache *c, const uint8_t key[32], const struct inspection 
 
 #define TEXT_BYTES (1 << 20)
 
-/* fd or -errno. st: of the file, which belongs to the user. */
+/* fd or -errno. -EBADMSG: the file is not the user's, or others can write to it. */
 static int open_text(struct cache *c, const char *name, int flags, struct stat *st)
 {
 	int fd = openat(c->dir, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);

@@ -5,16 +5,17 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "inspection/internal/cache.h"
 #include "base/log.h"
 #include "base/metrics.h"
 
-#define MOST_WAITING 256u /* jobs: each keeps an inspection in memory */
+#define MOST_WAITING 256u /* jobs, each of which keeps an inspection or a block in memory */
 
 struct write {
 	struct cache *cache;
 	char *name;
 	uint8_t key[32];
-	struct inspection *inspection; /* this, or map, or the line, which is appended */
+	struct inspection *inspection; /* this, or `map`, or `line` is written */
 	void *map;
 	uint64_t bytes; /* of map */
 	uint32_t version;
@@ -52,8 +53,7 @@ static void write_now(void *arg)
 	write_free(w);
 }
 
-/* Without memory nothing is written, as this thread must not write at the same time as the
- * background thread. */
+/* Without memory nothing is written: only the background thread may write. */
 static void write_later(struct background *b, struct write *w)
 {
 	if (background_try(b, write_now, w))

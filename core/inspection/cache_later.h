@@ -9,14 +9,15 @@
 #include "base/buf.h"
 #include "inspection/cache.h"
 
-/* cache_store() of the inspection, holds a reference until then. Without memory, or with many
- * waiting writes, it is not stored. name: for the log. */
+/* Stores the inspection under the key, and holds a reference until then. Without memory, or with
+ * 256 waiting writes, it is not stored. name: of the inspected file, for the log. */
 void cache_store_later(struct background *, struct cache *, const uint8_t key[32],
 		       struct inspection *, const char *name);
-/* cache_store_block(). Takes the mapping over and unmaps it. */
+/* The same for a block of another room. Takes the mapping over and unmaps it. */
 void cache_store_block_later(struct background *, struct cache *, const uint8_t key[32],
 			     uint32_t version, void *map, uint64_t bytes, const char *name);
-/* cache_append(). Takes the line over and empties the buf. Without memory it is not appended. */
+/* Appends a line to a text of this name, up to 1 MiB. Takes the line over and empties the buf.
+ * Without memory it is not appended. */
 void cache_append_later(struct background *, struct cache *, const char *name, struct buf *line);
 /* Closes the cache after all its writes. It stays open if there is no memory while a write is
  * running. NULL is fine. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The file_* functions for inspect(), the key of a file, and its inspection. */
+/* The functions that inspect() may call, the key of a file, and its inspection. */
 #include "inspection/host.h"
 
 #include <elf.h>
@@ -14,7 +14,7 @@
 #include "symbols/fde.h"
 #include "symbols/source.h"
 #include "plugin/instance.h"
-#include "inspection/block.h"
+#include "inspection/internal/block.h"
 
 /* The sections that the key covers. */
 enum covered { ALWAYS, IF_GO, IF_SMALL };
@@ -47,8 +47,8 @@ static bool is_covered_when(const struct elf *e, enum covered when)
 	return when == ALWAYS || elf_size(e) <= SMALL;
 }
 
-/* The first bytes at the entry point, read once, so that unwinders see the bytes that the key
- * covers. */
+/* The bytes at the entry point. They are read once, so that unwinders see the bytes that the key
+ * covers even if the file changes. */
 struct entry {
 	uint64_t vaddr;
 	uint32_t len;
@@ -80,7 +80,7 @@ struct host_file {
 	struct entry entry;
 };
 
-/* Valid while its inspect() runs. */
+/* A plugin's handle of a file, which is valid while inspect() runs. */
 static struct host_file *file_of(uint64_t file)
 {
 	return (struct host_file *)(uintptr_t)file;
@@ -99,7 +99,7 @@ static int file_info(uint64_t file, struct fusee_file_info *info)
 	if (err)
 		return err;
 	all.size = size < sizeof(all) ? size : (uint32_t)sizeof(all);
-	memset(info, 0, size); /* `size` differs between versions */
+	memset(info, 0, size); /* a plugin of another version has another size */
 	memcpy(info, &all, all.size);
 	return 0;
 }
@@ -281,7 +281,7 @@ const struct fusee_host worker_host = {
 
 /* ---- the key ---- */
 
-/* The length precedes the contents, so that different pieces are different bytes. */
+/* The length precedes the contents, so that other divisions into pieces have other hashes. */
 static void add_piece(SHA256_CTX *h, const void *p, uint64_t len)
 {
 	SHA256_Update(h, &len, sizeof(len));
@@ -312,7 +312,7 @@ static int add_sections(SHA256_CTX *h, struct elf *elf)
 		err = elf_section(elf, covered[i].name, &s);
 		if (err == -ENOMEM || err == -EIO)
 			return err;
-		/* A malformed section adds no bytes; the key covers its header already. */
+		/* A malformed section adds no bytes; the key covers its header. */
 		add_piece(h, err ? NULL : s.bytes.p, err ? 0 : s.bytes.len);
 	}
 	return 0;
@@ -366,7 +366,7 @@ static const char *const starters[] = {"dlopen",       "dlmopen",
 				       "syscall.Exec", "syscall.forkExec",
 				       "system",       "vfork",
 				       "wordexp",      NULL};
-/* The first functions of the list, which static programs contain for the C library's own use. */
+/* The first functions of the list: static programs contain them for the C library's own use. */
 #define STARTERS_LOAD 2u
 
 /* Whether it may load libraries by name or start programs; true if that cannot be determined. */
@@ -407,7 +407,7 @@ static uint32_t flags_of(struct elf *e)
 	return starts_others(e) ? flags | INSPECTION_STARTS : flags;
 }
 
-/* Adds a line, which may contain text of the file. */
+/* Adds a line. `text` may be of the file. */
 static void add_note(struct buf *notes, const char *who, const char *text)
 {
 	buf_printf(notes, "%s%s: ", notes->len ? "\n" : "", who);

@@ -12,9 +12,10 @@
 
 extern const struct fusee_host worker_host; /* for plugin_set_open() */
 
-/* Hashes the headers, the unwind sections and other sections that unwinders usually read: equal
- * contents have equal keys. The elf keeps these sections in memory, so that a later inspection sees
- * the same bytes even if the file changes. 0 or -errno. */
+/* Hashes the size, the build ID, the headers, the bytes at the entry point, the unwind sections and
+ * other sections that unwinders usually read, and the unwinders' versions and options. The elf
+ * keeps these sections in memory, so that a later inspection sees the same bytes even if the file
+ * changes. 0 or -errno. */
 int host_key(struct elf *, const struct plugin_set *, uint8_t key[32]);
 
 struct host_inspection {
@@ -23,8 +24,8 @@ struct host_inspection {
 	void (*begins)(void *arg, uint32_t i, const char *unwinder);
 	void *arg;
 };
-/* Runs inspect() of the unwinders and appends a block as in inspection.h to an empty buf.
- * *incomplete: memory was short. 0 or -errno. */
+/* Runs inspect() of the unwinders and appends the block of the inspection to an empty buf.
+ * *incomplete: memory was short for a part of it. 0 or -errno. */
 int host_inspect(struct elf *, const struct plugin_set *, const struct host_inspection *,
 		 struct buf *block, bool *incomplete);
 #endif

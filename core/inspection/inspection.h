@@ -36,14 +36,19 @@ enum inspection_flags {
 	INSPECTION_STARTS = 64,
 };
 
+/* The flags of sections that functions and lines come from. */
+#define INSPECTION_SOURCES                                                              \
+	(INSPECTION_GO | INSPECTION_SYMTAB | INSPECTION_DYNSYM | INSPECTION_DEBUGDATA | \
+	 INSPECTION_DWARF)
+
 /*
  * The worker makes an inspection as one block of memory; the agent maps it read-only, checks it and
- * keeps it on disk under `key`. Reference counted; everything that it points at is valid as long as
- * a reference is held.
+ * keeps it on disk under a key of its own (owner_key()). Reference counted; everything that it
+ * points at is valid as long as a reference is held.
  */
 struct inspection {
 	uint32_t refs;
-	uint8_t key[32];        /* SHA-256 of size, build ID, headers and unwind sections */
+	uint8_t key[32];        /* host_key(): a hash of the content, by the worker */
 	uint16_t machine, type; /* e_machine, e_type */
 	uint32_t flags;         /* enum inspection_flags */
 	uint64_t entry;         /* e_entry */
@@ -60,6 +65,10 @@ struct inspection {
 	uint64_t bytes; /* of memory held */
 };
 
+/* Agent. Checks the block of an inspection at `map`. The inspection owns the mapping and unmaps it
+ * with its last reference; a failure unmaps it too. key NULL: any key. 0; -EBADMSG: a position,
+ * size or text is invalid, or the key differs; -ENOMEM. */
+int inspection_open(struct inspection **ret, void *map, uint64_t len, const uint8_t key[32]);
 void inspection_ref(struct inspection *);   /* [any thread] */
 void inspection_unref(struct inspection *); /* [any thread]; NULL is valid */
 /* The slab of the unwinder of that name; NULL: none. */

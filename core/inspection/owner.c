@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "plugin/instance.h"
-#include "inspection/block.h"
+#include "inspection/internal/block.h"
 
 #ifndef XFS_SUPER_MAGIC
 #define XFS_SUPER_MAGIC 0x58465342
@@ -22,8 +22,8 @@
 #define ZFS_SUPER_MAGIC 0x2fc12fc1
 #endif
 
-/* File systems that update a file's ctime, in ns, at each change, and that no user's process
- * implements, as FUSE allows. */
+/* File systems that update a file's ctime, in ns, at each change. FUSE is not among them, as a
+ * user's process may implement it. */
 static bool is_known_type(uint64_t type)
 {
 	static const uint32_t types[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,

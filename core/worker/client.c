@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "inspection/cache_later.h"
-#include "inspection/block.h"
+
 #include "sandbox/sandbox.h"
 #include "worker/internal/symbolize_reply.h"
 

@@ -18,8 +18,8 @@
 
 #include "base/text.h"
 #include "plugin/plugin.h"
-#include "inspection/cache.h"
-#include "inspection/block.h"
+#include "inspection/internal/cache.h"
+#include "inspection/internal/block.h"
 #include "worker/internal/refusals.h"
 
 #define HEAD 64u /* bytes of a file's head: magic, versions, bytes, checksum, key */

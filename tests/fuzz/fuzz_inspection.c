@@ -10,7 +10,7 @@
 
 #include "base/utf8.h"
 #include "symbols/symbols.h"
-#include "inspection/block.h"
+#include "inspection/internal/block.h"
 #include "worker/internal/symbolize_reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -36,7 +36,7 @@
 #include "plugin/plugin.h"
 #include "symbols/symbols.h"
 #include "worker/internal/child.h"
-#include "inspection/block.h"
+#include "inspection/internal/block.h"
 #include "worker/internal/symbolize_reply.h"
 #include "worker/worker.h"
 

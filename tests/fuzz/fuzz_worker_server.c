@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "plugin/plugin.h"
-#include "inspection/block.h"
+#include "inspection/internal/block.h"
 #include "worker/internal/protocol.h"
 #include "sandbox/sandbox.h"
 #include "worker/worker.h"

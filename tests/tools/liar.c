@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "inspection/block.h"
+#include "inspection/internal/block.h"
 #include "worker/internal/protocol.h"
 #include "worker/internal/symbolize_reply.h"
 

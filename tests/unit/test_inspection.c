@@ -2,7 +2,7 @@
 // check: fast, covers core/inspection core/worker
 /* Blocks from a worker that may have been taken over: whatever is in them, nothing outside is
  * handed out. */
-#include "inspection/block.h"
+#include "inspection/internal/block.h"
 
 #include <errno.h>
 #include <sys/mman.h>

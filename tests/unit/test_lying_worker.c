@@ -14,7 +14,7 @@
 #include "base/background.h"
 #include "base/clock.h"
 #include "test.h"
-#include "inspection/block.h"
+#include "inspection/internal/block.h"
 #include "worker/internal/protocol.h"
 #include "worker/worker.h"
 

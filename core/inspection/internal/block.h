@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An inspection as one block of bytes, as the worker sends it and the cache stores it. Host byte
- * order, positions in bytes from the block's start. A file may have taken the worker over, so the
- * agent checks every number and text of a block before use. What a table means is not checked here.
+ * order, positions in bytes from the block's start. A malicious file may control the worker that
+ * parsed it, so the agent checks every number and text of a block before use. The meaning of a
+ * table's words is not checked here.
  */
 #ifndef INSPECTION_BLOCK_H
 #define INSPECTION_BLOCK_H
@@ -45,19 +46,13 @@ struct inspection_block_slab {
 
 static_assert(sizeof(struct inspection_block_slab) == 64, "without padding");
 
-/* Whether a name can be a debug link: printable, and one part of a path. The agent opens paths with
- * this name as their last part. */
+/* Whether a name can be a debug link: printable, and one part of a path. Paths are made with it as
+ * their last part. */
 bool inspection_is_file_name(const char *name);
 
 /* Worker. Appends `from` as a block to an empty buf. 0, -ENOMEM or -EFBIG. */
 int inspection_write(struct buf *, const struct inspection *from);
 
-/*
- * Agent. Checks the block at `map`. The inspection owns the mapping and unmaps it with its last
- * reference; a failure unmaps it too. key NULL: any key. 0; -EBADMSG: a position, size or text is
- * invalid; -ENOMEM.
- */
-int inspection_open(struct inspection **ret, void *map, uint64_t len, const uint8_t key[32]);
 /* The block of an inspection. */
 const void *inspection_bytes(const struct inspection *, uint64_t *len);
 #endif
