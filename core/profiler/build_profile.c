@@ -223,7 +223,7 @@ static uint32_t file_mapping(struct build *n, const struct file *f)
 }
 
 /* Removes flags of a mapping that not all its locations have. */
-static void restrict_flags(struct build *n, uint32_t file, const struct source_frame *f)
+static void restrict_flags(struct build *n, uint32_t file, const struct symbols_frame *f)
 {
 	if (f->flags & SYMBOLS_STUB)
 		n->flags[file] = 0;
@@ -247,7 +247,7 @@ static void flag_mappings(struct build *n)
 	}
 }
 
-static uint32_t add_stub(struct build *n, const struct file *file, const struct source_frame *f)
+static uint32_t add_stub(struct build *n, const struct file *file, const struct symbols_frame *f)
 {
 	struct fusee_function fn = {.file = builder_cstr(n->b, f->file),
 				    .start_line = f->start_line};
@@ -258,13 +258,14 @@ static uint32_t add_stub(struct build *n, const struct file *file, const struct 
 	return builder_function(n->b, &fn);
 }
 
-static bool is_known(const struct known *k, const struct source_frame *f)
+static bool is_known(const struct known *k, const struct symbols_frame *f)
 {
 	return k->id && k->name == f->name && k->system_name == f->system_name &&
 	       k->file == f->file && k->start_line == f->start_line;
 }
 
-static uint32_t add_function(struct build *n, const struct file *file, const struct source_frame *f)
+static uint32_t add_function(struct build *n, const struct file *file,
+			     const struct symbols_frame *f)
 {
 	struct known *k = &n->known[((uintptr_t)f->name >> 3 ^ f->start_line) % KNOWN];
 	struct fusee_function fn = {.start_line = f->start_line};
@@ -314,7 +315,7 @@ static uint32_t symbolized_location(struct build *n, const struct walk_frame *f,
 	if (!lines)
 		return BUILDER_NONE;
 	for (uint32_t i = 0; i < name->n; i++) {
-		const struct source_frame *at = &name->frames[i];
+		const struct symbols_frame *at = &name->frames[i];
 
 		restrict_flags(n, f->file, at);
 		lines[i] = (struct fusee_line){

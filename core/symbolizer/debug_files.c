@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbolizer/debug_files.h"
+#include "symbolizer/internal/debug_files.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include "fetcher/fetcher.h"
 #include "opener/opener.h"
 
-/* All files of one request together: a user's file system may never answer. */
+/* The longest wait of one request, for all of its files: a user's file system may never answer. */
 #define WAIT_NS 5000000000ull
 #define AGAIN_MS 50
 
@@ -27,8 +27,8 @@ void debug_files_init(struct debug_files *d, struct worker *worker, struct debug
 		.worker = worker, .debug_fd = -1, .alt_fd = -1, .patience = patience};
 }
 
-/* The opener did not come to a query in time, as on a busy machine: waits a moment. false: it is
- * not to be tried again. */
+/* After a temporary error of the opener, waits up to AGAIN_MS. false: the query is not to be
+ * repeated. */
 static bool again(struct debug_files *d, const struct file *file, int err)
 {
 	struct opener *o = worker_opener(d->worker);
@@ -51,7 +51,7 @@ static bool again(struct debug_files *d, const struct file *file, int err)
 }
 
 #define METRIC "symbols_late_total"
-/* What the opener opens. */
+/* The files that the opener opens, as values of the metric's label. */
 static const char *const reasons[] = {[DEBUG_FILE] = "debug file", [ALT_FILE] = "dwz file", "file"};
 
 void debug_files_count_late(const char *reason)
@@ -96,7 +96,7 @@ void debug_files_close(struct debug_files *d)
 	close_one(d, &d->alt_fd);
 }
 
-/* fd or -1. */
+/* Opens one of the two files. Returns a descriptor or -1. */
 static int open_one(struct debug_files *d, const struct file *file, struct opener_query *what,
 		    int which)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "symbolizer/debug_files.h"
+#include "symbolizer/internal/debug_files.h"
 
 #define TRY_NS 20000000000u
 
@@ -41,7 +41,7 @@ const struct symbolized_address *file_symbols_find(const struct file_symbols *f,
 
 static size_t size_of(uint32_t nframes)
 {
-	return sizeof(struct symbolized_address) + nframes * sizeof(struct source_frame);
+	return sizeof(struct symbolized_address) + nframes * sizeof(struct symbols_frame);
 }
 
 /* A copy that is freed with the file's symbols; NULL: no memory. */
@@ -61,7 +61,7 @@ static const char *keep_text(struct file_symbols *f, const char *text)
 }
 
 static const struct symbolized_address *make(struct file_symbols *f, uint64_t address,
-					     const struct worker_frame *frames, uint32_t n)
+					     const struct symbols_frame *frames, uint32_t n)
 {
 	struct symbolized_address *name = calloc(1, size_of(n)); /* its padding is zeroed */
 	const struct symbolized_address *kept;
@@ -71,7 +71,7 @@ static const struct symbolized_address *make(struct file_symbols *f, uint64_t ad
 	name->address = address;
 	name->n = n;
 	for (uint32_t i = 0; i < n; i++)
-		name->frames[i] = (struct source_frame){
+		name->frames[i] = (struct symbols_frame){
 			.name = keep_text(f, frames[i].name),
 			.system_name = keep_text(f, frames[i].system_name),
 			.file = keep_text(f, frames[i].file),
@@ -110,7 +110,7 @@ static const struct span *find_span(const struct file_symbols *f, uint64_t addre
 }
 
 void file_symbols_put(struct file_symbols *f, uint64_t offset, uint64_t address,
-		      const struct worker_frame *frames, uint32_t n)
+		      const struct symbols_frame *frames, uint32_t n)
 {
 	put(f, offset, make(f, address, frames, n));
 }

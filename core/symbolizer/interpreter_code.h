@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which code of files is an interpreter's own. For one thread. */
+/* Finds the code of files that belongs to an interpreter. For one thread. */
 #ifndef SYMBOLIZER_INTERPRETER_CODE_H
 #define SYMBOLIZER_INTERPRETER_CODE_H
 
@@ -8,7 +8,8 @@
 #include "unwind/claims.h"
 #include "unwind/files.h"
 
-/* The frame type of the language whose interpreter's own code the address is, by a claimed range
- * or, of other addresses, for the complete file. NULL: it is no such code. vaddr: as of ELF. */
+/* The frame type of the language to whose interpreter the code at vaddr belongs: of the unwinder
+ * that claims a range with vaddr, else of an unwinder that claims the file as an interpreter. NULL:
+ * none. vaddr: an ELF virtual address. */
 const char *interpreter_code_at(const struct claims *, const struct file *, uint64_t vaddr);
 #endif

@@ -16,10 +16,10 @@
 #include "bpf/programs.h"
 #include "symbolizer/internal/kallsyms.h"
 
-/* How long after a failed read kallsyms is read again: where it was hidden, and out of memory. */
+/* When kallsyms is read again after a failure: it was hidden; there was no memory. */
 #define HIDDEN_NS 600000000000ull
 #define FAILED_NS 10000000000ull
-/* How long symbols are used where it is unknown whether modules or programs were loaded. */
+/* How long symbols are used if the loaded modules or programs cannot be read. */
 #define BLIND_NS 60000000000ull
 #define MAX_MODULES (1u << 20) /* bytes of /proc/modules */
 #define MAX_PROGRAMS 100000u   /* BPF programs loaded between two looks */
@@ -37,7 +37,7 @@ struct kernel_names {
 	struct kallsyms *before; /* as of the read before, without the kernel's own text; or NULL */
 	struct state state;      /* just before `now` was read */
 	uint64_t read;           /* when `now` was read; all times: CLOCK_MONOTONIC ns */
-	uint64_t changed[2];     /* when `before` became out of date; when its predecessor did */
+	uint64_t changed[2];     /* when `now` replaced `before`; the previous such time */
 	uint64_t again;          /* `now` is NULL: not read again before this time */
 	uint64_t since;          /* as of kernel_names_begin() */
 	bool checked;            /* `state` was compared since kernel_names_begin() */
@@ -207,9 +207,9 @@ const char *kernel_names_at(struct kernel_names *k, uint64_t addr, const char **
 		return name;
 	if (k->since <= k->changed[1] || !k->before) {
 		*module = "";
-		return NULL; /* more than one change since: any of several symbols */
+		return NULL; /* several changes since: earlier symbols are not known any more */
 	}
-	/* One change since: for a part of that time the symbol of before was valid. */
+	/* One change since: the sample may be from before it. */
 	old = kallsyms_lookup(k->before, addr, &start, &old_module);
 	if (!old)
 		return name;

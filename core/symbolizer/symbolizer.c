@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "symbolizer/debug_files.h"
+#include "symbolizer/internal/debug_files.h"
 #include "symbolizer/internal/file_table.h"
 #include "symbolizer/server_names.h"
 
@@ -21,25 +21,25 @@ struct symbolizer {
 	bool makes_tables;         /* of names; see file_table.h */
 	struct file_symbols **all; /* by file id; NULL: none yet */
 	uint32_t n;
-	uint64_t requests;       /* calls of symbolizer_request() in all */
-	struct request *waiting; /* their done() was not called yet */
+	uint64_t requests;       /* calls of symbolizer_request() */
+	struct request *waiting; /* their done() was not called yet; newest first */
 	uint64_t bytes, span_bytes;
 	struct kernel_names *kernel;
 };
 
 /* One call of symbolizer_request(). */
 struct request {
-	struct request *next; /* that waits; newest first */
+	struct request *next; /* in symbolizer.waiting */
 	struct symbolizer *symbolizer;
-	uint64_t number, deadline_ns; /* as in file_symbols.used; UINT64_MAX: none */
+	uint64_t number, deadline_ns; /* number: as in file_symbols.used; UINT64_MAX: no deadline */
 	struct debug_patience patience;
 	void (*done)(void *arg); /* NULL: it was called */
 	void *arg;
-	uint32_t waiting; /* file requests without an answer; 1 more while they are being sent */
+	uint32_t waiting; /* file requests without an answer; 1 more while they are sent */
 };
 
-/* The part of a request that is about one file: one request to the worker, and then perhaps one for
- * its table of names. */
+/* The part of a request that is about one file: a request to the worker for symbols, and then
+ * perhaps a request for the file's table of names. */
 struct file_request {
 	struct request *request; /* NULL: its table is being made */
 	struct file *file;
@@ -161,7 +161,7 @@ void symbolizer_debug_arrived(struct symbolizer *s, const uint8_t *id, uint32_t 
 
 void symbolizer_trim(struct symbolizer *s, uint64_t bytes)
 {
-	uint64_t needed = s->requests + 1; /* by the oldest request that waits */
+	uint64_t needed = s->requests + 1; /* number of the oldest request that waits */
 
 	for (const struct request *r = s->waiting; r; r = r->next)
 		needed = r->number;
@@ -235,7 +235,7 @@ static void file_request_free(struct file_request *q)
 }
 
 static int request_symbols(struct file_request *q);
-/* Requests its table of names. true: the request is kept until it is made. */
+/* Requests the file's table of names. true: q is kept until the table is made. */
 static bool request_table(struct file_request *q);
 
 static void open_alt(struct file_request *q, struct file_symbols *f)
@@ -261,7 +261,7 @@ static bool retry_with_alt(struct file_request *q, struct file_symbols *f,
 	return q->debug.alt_fd >= 0 && !request_symbols(q);
 }
 
-/* What a server sent is of no use, or is too large: requests the symbols without it. */
+/* After a failure with a file of a server, requests the symbols without that file. */
 static bool retry_without_fetched(struct file_request *q, struct file_symbols *f, int err)
 {
 	return debug_files_drop_fetched(&q->debug, err, f ? &f->no_fetched : NULL) &&
@@ -361,12 +361,12 @@ static bool request_table(struct file_request *q)
 	if (!s->makes_tables || q->debug.late[DEBUG_FILE] || q->debug.late[ALT_FILE] ||
 	    worker_names_make(s->worker, &what, &by, table_made, q))
 		return false;
-	q->debug.patience = NULL; /* the request's, as it is */
+	q->debug.patience = NULL; /* it is a part of the request, which may end before q */
 	q->request = NULL;
 	return true;
 }
 
-/* Symbolizes what its table of names knows. true: nothing else is to be requested. */
+/* Symbolizes addresses by the table of names. true: no address remains to be requested. */
 static bool symbolize_by_table(struct file_request *q, struct file_symbols *f)
 {
 	struct symbolizer *s = q->request->symbolizer;
@@ -377,8 +377,8 @@ static bool symbolize_by_table(struct file_request *q, struct file_symbols *f)
 	return !q->n;
 }
 
-/* The same, once the files are open by which its table is found. A debug file that is late may be
- * there, so the table is another. */
+/* The same, after the debug files are open: they are a part of the table's key, so with a late
+ * debug file the table cannot be found. */
 static bool find_table(struct file_request *q, struct file_symbols *f)
 {
 	const struct worker_symbolization what = symbolization_of(q);
@@ -475,8 +475,8 @@ static int request_file(struct request *request, struct file *file,
 	return send(q);
 }
 
-/* Tries again to open what was not opened in time when the file's symbols were made. If it can be,
- * they are requested anew; but by a later request if others wait, as drop_stale() says. */
+/* Tries again to open debug files that were not opened in time. If one can be opened, the symbols
+ * become stale: they are dropped, and requested anew, once no request waits. */
 static void try_late(struct symbolizer *s, const struct file *file, struct file_symbols *f)
 {
 	struct debug_patience none = debug_patience_of(false);
@@ -510,8 +510,16 @@ static struct file_symbols *use(struct symbolizer *s, const struct file *file)
 	return f;
 }
 
-/* The collector's frames that the worker is to symbolize and that are not known yet, sorted; *count
- * of them. NULL: no memory. */
+/* Whether the worker is to symbolize the file. server_names: the profile is for a server that
+ * symbolizes the files that it can have. */
+static bool is_local(const struct file *f, bool server_names)
+{
+	return f->state == FILE_READY && f->source.readable &&
+	       !(server_names && server_names_file(f));
+}
+
+/* The frames of the collector that are to be requested from the worker, sorted; *count of them.
+ * NULL: no memory. */
 static const struct walk_frame **frames_to_request(struct symbolizer *s, const struct collector *c,
 						   bool server_names, uint32_t *count)
 {
@@ -523,7 +531,7 @@ static const struct walk_frame **frames_to_request(struct symbolizer *s, const s
 		const struct file *file = f->file ? s->files->all[f->file] : NULL;
 		struct file_symbols *known;
 
-		if (!file || !server_names_is_local(file, server_names))
+		if (!file || !is_local(file, server_names))
 			continue;
 		known = use(s, file);
 		if (!symbolizer_find(s, f->file, f->addr) &&
@@ -535,7 +543,8 @@ static const struct walk_frame **frames_to_request(struct symbolizer *s, const s
 	return list;
 }
 
-/* Windows whose done() was called and that are not built yet wait for an older request. */
+/* Only while no request waits: a window whose done() was called may not be built yet, because it is
+ * built after older windows, and it needs its symbols. */
 static void drop_stale(struct symbolizer *s)
 {
 	for (uint32_t i = 0; !s->waiting && i < s->n; i++)

@@ -112,7 +112,7 @@ static bool find_parts(struct parts *b, const void *block, uint64_t len, uint32_
 
 int symbolize_reply_open(struct worker_symbols *ret, const void *block, uint64_t len, uint32_t n)
 {
-	struct worker_frame *frames;
+	struct symbols_frame *frames;
 	struct parts b;
 
 	if (!find_parts(&b, block, len, n) || !first_ok(&b) || !spans_ok(&b) || !texts_ok(&b) ||
@@ -124,7 +124,7 @@ int symbolize_reply_open(struct worker_symbols *ret, const void *block, uint64_t
 	for (uint32_t i = 0; i < b.head->nframes; i++) {
 		const struct symbolize_reply_frame *f = &b.frames[i];
 
-		frames[i] = (struct worker_frame){
+		frames[i] = (struct symbols_frame){
 			.name = b.texts + f->name,
 			.system_name = b.texts + f->system_name,
 			.file = b.texts + f->file,
@@ -140,7 +140,7 @@ int symbolize_reply_open(struct worker_symbols *ret, const void *block, uint64_t
 		.frames = frames,
 		.nspans = b.head->nspans,
 		.spans = b.spans,
-		.quality = b.head->quality & SYMBOLIZE_REPLY_QUALITY,
+		.quality = b.head->quality & INSPECTION_SOURCES,
 		.alt_name = b.head->alt_id_len ? b.texts + b.head->alt_name : NULL,
 		.alt_build_id = b.head->alt_id,
 		.alt_build_id_len = b.head->alt_id_len,

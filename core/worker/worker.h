@@ -23,6 +23,7 @@
 
 #include "inspection/inspection.h"
 #include "plugin/plugin.h"
+#include "symbols/symbols.h"
 
 struct worker;
 struct names_table;
@@ -51,13 +52,6 @@ struct worker_requester {
 	bool (*needed)(void *arg);
 };
 
-/* One source frame of an address; see struct symbols_frame. Texts are valid until the callback
- * returns. */
-struct worker_frame {
-	const char *name, *system_name, *file;
-	uint32_t line, column, start_line, flags; /* enum symbols_flags */
-};
-
 /* Each ELF virtual address in [lo, hi) has the frames [first, first + n). */
 struct worker_span {
 	uint64_t lo, hi;
@@ -67,12 +61,12 @@ struct worker_span {
 struct worker_symbols {
 	uint32_t n;            /* addresses, in the order of the request */
 	const uint32_t *first; /* n + 1: address i has the frames [first[i], first[i + 1]) */
-	const struct worker_frame *frames; /* of one address: innermost first */
+	const struct symbols_frame *frames; /* of one address: innermost first */
 	/* Ranges around the addresses, which later requests are likely to need: sorted,
 	 * disjoint. */
 	uint32_t nspans;
 	const struct worker_span *spans;
-	uint32_t quality; /* INSPECTION_SYMTAB..: the sources, those of the debug file included */
+	uint32_t quality; /* flags of INSPECTION_SOURCES: of the file and of its debug file */
 	/* The dwz file that the debug file names and that was not passed; NULL: none is missing.
 	 * Text of a foreign file: the caller must bound where a path made of it can lead. */
 	const char *alt_name;

@@ -85,7 +85,7 @@ static uint64_t *choose(const struct symbols *s, uint32_t n)
 	return all;
 }
 
-static bool equal(const struct worker_frame *w, const struct symbols_frame *t)
+static bool equal(const struct symbols_frame *w, const struct symbols_frame *t)
 {
 	return !strcmp(w->name, t->name) && !strcmp(w->system_name, t->system_name) &&
 	       !strcmp(w->file, t->file) && w->line == t->line && w->column == t->column &&
@@ -96,7 +96,7 @@ static bool equal(const struct worker_frame *w, const struct symbols_frame *t)
 static int compare(struct names_table *t, uint64_t address, const struct worker_symbols *s,
 		   uint32_t at)
 {
-	const struct worker_frame *w = s->frames + s->first[at];
+	const struct symbols_frame *w = s->frames + s->first[at];
 	uint32_t n, wn = s->first[at + 1] - s->first[at];
 	const struct symbols_frame *f;
 	int err = names_find(t, address + shifted, &f, &n);

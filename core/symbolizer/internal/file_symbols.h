@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The symbols of one file, as workers sent them: of single offsets, and of spans. For one thread.
- */
+/* The symbols of one file, as workers and its table of names have them: of single offsets and of
+ * spans. For one thread. */
 #ifndef SYMBOLIZER_FILE_SYMBOLS_H
 #define SYMBOLIZER_FILE_SYMBOLS_H
 
@@ -11,20 +11,15 @@
 #include "base/hashmap.h"
 #include "worker/worker.h"
 
-/* What is not opened in time so often counts as missing, so that it is requested from servers. */
+/* A debug file that was not opened in time so often counts as missing, and is then requested from
+ * servers. */
 #define FILE_SYMBOLS_MOST_TRIES 3u
 
-/* One source frame. The texts are owned by the symbols of the file. */
-struct source_frame {
-	const char *name, *system_name, *file;
-	uint32_t line, column, start_line, flags; /* enum symbols_flags */
-};
-
-/* The source frames of one address, innermost first. */
+/* The source frames of one address, innermost first. The symbols of the file own their texts. */
 struct symbolized_address {
 	uint64_t address; /* ELF virtual address */
 	uint32_t n;       /* 0: the worker found no symbol */
-	struct source_frame frames[];
+	struct symbols_frame frames[];
 };
 
 /* ELF virtual addresses [lo, hi) that all have the same source frames. The worker sends spans
@@ -42,19 +37,19 @@ struct file_symbols {
 	struct dict kept;
 	uint64_t bytes;         /* without `kept` */
 	uint64_t span_bytes;    /* of spans and what they point at, but for texts */
-	uint64_t used;          /* number of the last request that named the file */
-	uint32_t symbol_source; /* INSPECTION_SYMTAB .. */
+	uint64_t used;          /* number of the last request for this file */
+	uint32_t symbol_source; /* flags of INSPECTION_SOURCES */
 	char *alt_name; /* path of its dwz file, from its debug information; NULL: unknown */
 	uint8_t alt_id[64];
 	uint32_t alt_id_len;
 	bool alt_missing;  /* no such file was found */
-	bool no_fetched;   /* a worker did not survive it with a debug file of a server */
-	bool late[2];      /* DEBUG_FILE, ALT_FILE: it was not opened in time, and may be there */
-	uint32_t tries;    /* to open those */
-	uint64_t tried_ns; /* the last that counts, CLOCK_MONOTONIC; 0: none */
+	bool no_fetched;   /* see debug_files_drop_fetched() */
+	bool late[2];      /* DEBUG_FILE, ALT_FILE: it was not opened in time, and may exist */
+	uint32_t tries;    /* to open late files */
+	uint64_t tried_ns; /* when `tries` was counted last, CLOCK_MONOTONIC; 0: never */
 	bool has_table;    /* of names, on disk; see file_table.h */
 	uint8_t table_key[32];
-	bool stale; /* a debug file has come since: the symbols are to be requested again */
+	bool stale; /* a debug file has been found since: the symbols are to be requested again */
 };
 
 struct file_symbols *file_symbols_new(void); /* NULL: no memory */
@@ -66,15 +61,15 @@ const struct symbolized_address *file_symbols_find(const struct file_symbols *, 
 /* The source frames of an offset, which has this ELF virtual address; n 0: it has no symbol.
  * Without memory it has none yet. */
 void file_symbols_put(struct file_symbols *, uint64_t offset, uint64_t address,
-		      const struct worker_frame *, uint32_t n);
-/* Keeps the spans of an answer but those that overlap known spans. */
+		      const struct symbols_frame *, uint32_t n);
+/* Keeps the spans of an answer, except those that overlap known spans. */
 void file_symbols_put_spans(struct file_symbols *, const struct worker_symbols *);
 /* Symbolizes an offset by a known span. false: none covers its address. */
 bool file_symbols_put_by_span(struct file_symbols *, uint64_t offset, uint64_t address);
-/* Counts a try to open what was late. */
+/* Counts a try to open late files. */
 void file_symbols_count_try(struct file_symbols *);
-/* Its symbols were made without the debug and dwz files that are late[DEBUG_FILE], late[ALT_FILE].
- * Symbols of other requests may not be, so this stays until they are tried again. waited: who
- * waited for them is not to wait again. */
+/* Notes which files, late[DEBUG_FILE] and late[ALT_FILE], the symbols of a request lack. The note
+ * stays until these files are tried again, whatever other requests have. waited: the request waited
+ * for them, so the files count as missing now. */
 void file_symbols_note_late(struct file_symbols *, const bool late[2], bool waited);
 #endif

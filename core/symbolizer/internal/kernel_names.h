@@ -13,7 +13,7 @@
 
 struct kernel_names;
 
-/* Other sources, for tests; NULL members: the kernel's. */
+/* Sources in place of the kernel's, for tests; NULL: the kernel's. */
 struct kernel_names_from {
 	const char *kallsyms, *modules; /* paths */
 	/* As bpf(BPF_PROG_GET_NEXT_ID): 0; -ENOENT after the last; or -errno. */

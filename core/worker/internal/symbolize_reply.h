@@ -15,9 +15,7 @@
 
 #define SYMBOLIZE_REPLY_MAGIC 0x316e7566u
 #define SYMBOLIZE_REPLY_FLAGS (SYMBOLS_STUB | SYMBOLS_INLINED)
-#define SYMBOLIZE_REPLY_QUALITY                                                         \
-	(INSPECTION_GO | INSPECTION_SYMTAB | INSPECTION_DYNSYM | INSPECTION_DEBUGDATA | \
-	 INSPECTION_DWARF)
+
 #define SYMBOLIZE_MAX_ADDRESSES (16u << 20) /* of one request */
 
 /*
@@ -38,7 +36,7 @@ struct symbolize_reply {
 };
 static_assert(sizeof(struct symbolize_reply) == 104, "without padding; spans are aligned to 8");
 
-/* See struct worker_frame. */
+/* See struct symbols_frame. */
 struct symbolize_reply_frame {
 	uint32_t name, system_name, file; /* positions in texts */
 	uint32_t line, column, start_line, flags;
@@ -46,7 +44,7 @@ struct symbolize_reply_frame {
 
 /* Worker. Looks n addresses up and appends the block to an empty buf. 0 or -errno. */
 int symbolize_reply_write(struct buf *, struct symbols *, const uint64_t *addresses, uint32_t n);
-/* Worker. INSPECTION_SYMTAB ..: the sources of names. */
+/* Worker. The sources of the names: flags of INSPECTION_SOURCES. */
 uint32_t symbolize_reply_quality(const struct symbols *);
 /* Agent. Checks a block that answers a request for n addresses. *ret points into the block, which
  * must outlive it; release with free((void *)ret->frames). 0, -EBADMSG or -ENOMEM. */
