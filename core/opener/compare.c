@@ -10,7 +10,8 @@
 #define PIECE 16384u
 #define PIECES (OPENER_COMPARED / PIECE)
 
-/* 0: it is the same; -EILSEQ: it is not; -errno. *telling: the bytes are not all of one value. */
+/* 0: memory and file are equal; -EILSEQ: they are not; -errno. *telling becomes true if the bytes
+ * are not all of one value. */
 static int compare_piece(const struct opener_query *q, uint64_t at, size_t len, bool *telling)
 {
 	static char memory[PIECE], file[PIECE];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the opener may do: read any file and any process, and answer. */
+/* Restricts the opener to what it does: read any file and any process, and answer. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>

@@ -16,7 +16,7 @@
 
 #define VERSION 2u
 #define MAX_MAPS (16u << 20) /* bytes of /proc/PID/maps that are read */
-#define LINE 8192u           /* longer lines are no line of the context */
+#define LINE 8192u           /* a longer line is not of the context's mapping */
 
 struct header {
 	char signature[8];
@@ -26,7 +26,9 @@ struct header {
 };
 _Static_assert(sizeof(struct header) == 32, "as published");
 
-/* The line, terminated and without its newline, is of a context's mapping: *lo is its begin. */
+/* Whether a line, terminated and without its newline, is of a context's mapping, which begins at
+ * *lo.
+ */
 static bool is_context(const char *line, uint64_t *lo)
 {
 	static const char *const names[] = {"[anon_shmem:OTEL_CTX]", "[anon:OTEL_CTX]",
@@ -78,7 +80,7 @@ static int find_mapping(pid_t pid, uint64_t *lo)
 		all += (size_t)n;
 		kept = look_through(text, end, lo, &found);
 		from = end - kept;
-		if (kept >= LINE) /* its end is no name either */
+		if (kept >= LINE) /* drops the line's begin; its end is no valid line */
 			kept = 0;
 		memmove(text, text + from, kept);
 	}
@@ -117,7 +119,7 @@ int opener_read_context(const struct opener_query *q, struct opener_answer *a)
 	if (r)
 		return r;
 	if (memcmp(&h, &again, sizeof(h)))
-		return -EBUSY; /* it was published anew meanwhile */
+		return -EBUSY; /* it was published anew while it was copied */
 	a->len = h.payload_size;
 	return 0;
 }

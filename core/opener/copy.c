@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which files the agent may hold open, and copies of the others. A descriptor of a file on FUSE
- * waits for its server even when it is closed (FUSE_FLUSH), be it by a process that ends. */
+/* Decides which files the agent may hold open, and copies the others. Closing a descriptor of a
+ * file on FUSE waits for its server (FUSE_FLUSH), even when a process ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -21,7 +21,8 @@
 #endif
 #define PIECE 65536u
 
-/* Could the process's table of mounts be changed only by those who can change the own? */
+/* Whether the mount namespace of the process belongs to the opener's user namespace, so that a user
+ * without rights cannot have changed its mounts. */
 static bool has_trusted_mounts(pid_t pid)
 {
 	struct stat own, theirs;
@@ -42,8 +43,8 @@ static bool has_trusted_mounts(pid_t pid)
 	return same;
 }
 
-/* An overlay can lie over any file system. Any user can mount one in a user namespace, over FUSE
- * too; containers have overlays that root mounted. */
+/* Whether root mounted the overlay, as for a container. An overlay can lie over any file system,
+ * and in a user namespace any user can mount an overlay over FUSE. */
 static bool is_trusted_overlay(int fd, pid_t pid)
 {
 	char mounts[64];
@@ -63,7 +64,8 @@ static bool is_among(uint64_t type, const uint32_t *types, size_t n)
 	return false;
 }
 
-/* Is it of a file server? Closing a descriptor that only reads waits for none of these. */
+/* Whether it is a file system of a file server. Closing a descriptor that was opened for reading
+ * does not wait for these. */
 static bool is_remote(uint64_t type)
 {
 	static const uint32_t types[] = {
@@ -104,7 +106,7 @@ bool opener_is_prompt(int fd, pid_t pid)
 	return !fstatfs(fd, &fs) && is_prompt(&fs, fd, pid);
 }
 
-/* Copies what the file holds; holes stay holes. */
+/* Copies the contents; holes stay holes. */
 static int copy(int from, int to, uint64_t size, uint64_t most)
 {
 	static char piece[PIECE];
@@ -148,7 +150,7 @@ int opener_detach(int *fd, pid_t pid, uint64_t most_copied, struct opener_stat *
 	if (memory < 0)
 		return -errno;
 	err = copy(*fd, memory, st->size, most_copied);
-	close(*fd); /* can wait: so before the answer */
+	close(*fd); /* it can wait, so the opener closes it before it answers */
 	*fd = memory;
 	st->copied = st->size ? st->size : 1;
 	if (!err && fcntl(memory, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW))

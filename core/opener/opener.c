@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The agent's side of the opener: the processes, their time limits, whom they wait for. */
+/* The agent's side of the opener: its processes, time limits, suspect targets. */
 #include "opener/opener.h"
 
 #include <errno.h>
@@ -22,43 +22,45 @@
 #define MS 1000000ull
 #define PROCESSES 8u
 #define SUSPECTS 64u      /* the oldest is replaced */
-#define MOST_OF_USER 2u   /* queries that wait, in OPENER_SUSPECT_MS */
-#define MOST_OF_ROOT 4u   /* the same: root's processes are of many containers */
-#define QUICK_NS (2 * MS) /* an answer within this time counts as none that waits */
+#define MOST_OF_USER 2u   /* suspect processes, from which on all of the user's are suspect */
+#define MOST_OF_ROOT 4u   /* the same for root, as its processes are of many containers */
+#define QUICK_NS (2 * MS) /* a query that takes no longer does not count as waiting */
 #define START_MS 2000u    /* for the first process to be ready */
-#define RECENT_MS 100u
-#define FD "3" /* of the process: its end of the socket */
+#define RECENT_MS 100u    /* how long opener.recent is used */
+#define FD "3"            /* of the opener process: its end of the socket */
 
+/* A target that has kept an opener process waiting. Times are CLOCK_MONOTONIC, ns. */
 struct suspect {
 	uint32_t uid;
 	pid_t pid;
 	uint64_t until;
 };
 
+/* An opener process. */
 struct process {
 	pid_t pid; /* 0: none; the other fields are undefined then */
 	int sock, pidfd;
-	bool ready;     /* it has said so */
-	bool busy;      /* it has a query without an answer, and no caller waits for it */
-	bool killed;    /* its socket is closed */
-	uint64_t since; /* when it was started, or its query was sent */
-	uint64_t id;    /* of its query */
-	uint64_t room;  /* bytes that its answer may be a copy of */
-	int runqueue;   /* see runqueue_wait_ns() */
-	uint64_t queued;
-	struct opener_late_query query; /* without an answer */
+	bool ready;      /* its first message has arrived */
+	bool busy;       /* it has a query without an answer, and no caller waits for it */
+	bool killed;     /* its socket is closed */
+	uint64_t since;  /* when it was started, or its query was sent */
+	uint64_t id;     /* of its query; 0: none */
+	uint64_t room;   /* the most bytes that a copy in its answer may have */
+	int runqueue;    /* see runqueue_wait_ns() */
+	uint64_t queued; /* runqueue_wait_ns() when its query was sent */
+	struct opener_late_query query; /* of a busy process */
 };
 
 struct opener {
 	struct poller poller;
 	uint64_t ids;
 	bool began;                /* a process was ready once */
-	bool direct;               /* none ever was: the calls are made here */
-	struct opener_share share; /* of waiting */
-	uint32_t nsuspects;
-	uint64_t copied;
-	struct suspect suspects[SUSPECTS], recent; /* recent: whose user was looked up last */
-	uint64_t suspect_until;                    /* of all */
+	bool direct;               /* no process could be started: the agent makes the calls */
+	struct opener_share share; /* of the time that queries may wait */
+	uint32_t nsuspects;        /* that were ever added */
+	uint64_t copied;           /* bytes of copies that are open */
+	struct suspect suspects[SUSPECTS], recent; /* recent: the user that was looked up last */
+	uint64_t suspect_until;                    /* the latest `until` of all suspects */
 	struct opener_late late;
 	struct process processes[PROCESSES];
 	struct opener_counts counts;
@@ -90,7 +92,7 @@ static int start(struct opener *o, struct process *p)
 	return 0;
 }
 
-/* Kills the process. Its place is free when the kernel has let it end: reap(). */
+/* Kills the process. reap() frees its place once it has ended. */
 static void end(struct opener *o, struct process *p)
 {
 	if (p->killed)
@@ -122,6 +124,7 @@ static bool is_idle(const struct process *p)
 	return p->pid && !p->busy && !p->killed;
 }
 
+/* Whether the process is ready for a query. */
 static bool may_take(struct opener *o, struct process *p)
 {
 	struct opener_answer none;
@@ -133,8 +136,8 @@ static bool may_take(struct opener *o, struct process *p)
 	return p->ready;
 }
 
-/* The process that takes queries, or else the process that will; started if there is none. NULL:
- * none can be had. */
+/* A process that is ready for a query, or else a process that starts, or else a new process. NULL:
+ * all are busy, or none can be started. */
 static struct process *idle(struct opener *o)
 {
 	struct process *place = NULL, *starting = NULL;
@@ -155,8 +158,8 @@ static struct process *idle(struct opener *o)
 	return place && !start(o, place) ? place : NULL;
 }
 
-/* Under attack there is a spare process, as starting takes longer than a query may wait. Processes
- * that answered late are not needed any more. */
+/* Keeps one idle process, or two while there are suspects, because a start takes longer than a
+ * query may wait. Ends other idle processes: these were busy and have answered late. */
 static void keep_spare(struct opener *o, uint64_t now)
 {
 	uint32_t needed = now < o->suspect_until ? 2 : 1, n = 0;
@@ -180,7 +183,7 @@ static void keep_spare(struct opener *o, uint64_t now)
 
 /* ---- suspects ---- */
 
-/* The user of a process; no user's id if it has ended. */
+/* The user of a target; UINT32_MAX, which is no user's id, if the target has ended. */
 static uint32_t user_of(struct opener *o, pid_t pid, uint64_t now)
 {
 	struct procfs_status status;
@@ -207,7 +210,7 @@ static void clear_suspect(struct opener *o, pid_t pid)
 			o->suspects[i].until = 0;
 }
 
-/* Are queries for this process refused: for its own sake, or for its user's? */
+/* Whether queries for this target are refused: it is suspect, or too many of its user's are. */
 static bool is_suspect(struct opener *o, pid_t pid, uint64_t now)
 {
 	uint32_t n = 0, uid;
@@ -227,6 +230,7 @@ static bool is_suspect(struct opener *o, pid_t pid, uint64_t now)
 	return n >= (uid ? MOST_OF_USER : MOST_OF_ROOT);
 }
 
+/* Whether queries of the target's user, or all, have waited for too long in this second. */
 static bool is_exhausted(struct opener *o, pid_t pid, uint64_t now)
 {
 	return opener_share_is_touched(&o->share, now) &&
@@ -235,8 +239,8 @@ static bool is_exhausted(struct opener *o, pid_t pid, uint64_t now)
 
 /* ---- answers ---- */
 
-/* Reads a message of the process. 1: the answer of its query; 0: none yet; -EPIPE: it has ended, or
- * sent what no opener sends. */
+/* Reads a message of the process. 1: the answer to its query; 0: none yet; -EPIPE: it has ended, or
+ * its message is invalid. */
 static int receive(struct opener *o, struct process *p, struct opener_answer *a)
 {
 	const struct opener_reply *r = &o->reply.r;
@@ -282,6 +286,7 @@ static int wait_for(struct opener *o, struct process *p, uint64_t until, struct 
 
 /* ---- queries ---- */
 
+/* The most bytes that a copy in the next answer may have. */
 static uint64_t room(const struct opener *o)
 {
 	uint64_t used = o->copied;
@@ -293,7 +298,7 @@ static uint64_t room(const struct opener *o)
 	return used < OPENER_MOST_COPIED ? used : OPENER_MOST_COPIED;
 }
 
-/* The process is waited for no more: opener_dispatch() takes its answer. */
+/* Stops waiting for the process: opener_dispatch() takes its answer. */
 static void abandon(struct opener *o, struct process *p, const struct opener_query *q)
 {
 	uint64_t now = clock_now();
@@ -308,8 +313,8 @@ static void abandon(struct opener *o, struct process *p, const struct opener_que
 	poller_set(&o->poller, 1); /* opener_dispatch() starts another process */
 }
 
-/* How long its query has taken without the time that the process had no CPU: a busy machine is no
- * fault of the target's. */
+/* How long the query has taken, without the time in which the opener waited for a CPU: a busy
+ * machine is not the target's fault. */
 static uint64_t time_of_target(const struct process *p)
 {
 	uint64_t took = clock_now() - p->since;
@@ -379,8 +384,8 @@ int opener_call(struct opener *o, const struct opener_query *query, struct opene
 	const struct opener_query *q = &by_thread;
 	uint64_t now;
 
-	/* The opener may list no folder, so the thread is chosen here. The start of a process is
-	 * that of its first. */
+	/* A target's first thread may have ended. The opener may not list folders, so a living
+	 * thread is chosen here; but only `stat` of the first thread has the process's start. */
 	if (q->kind != OPENER_TEXT || strcmp(q->path, "stat") != 0)
 		by_thread.pid = procfs_living_thread(query->pid);
 	if (!o || o->direct) {
@@ -503,7 +508,7 @@ void opener_free(struct opener *o)
 
 		if (!p->pid)
 			continue;
-		poll(&ended, 1, p->busy ? 0 : 100); /* init reaps those that hang */
+		poll(&ended, 1, p->busy ? 0 : 100); /* init reaps processes that do not end */
 		reap(o, p);
 		if (p->pid)
 			close(p->pidfd);

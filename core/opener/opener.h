@@ -2,18 +2,20 @@
 /*
  * The opener: a process that resolves and opens names which targets chose, and reads targets'
  * memory. It may read any file and any process, and do nothing else. Such a call can wait for as
- * long as a file system does, or for ever; the caller waits OPENER_PATIENCE_MS at most, or
- * OPENER_QUEUED_MS while the process itself gets no CPU. A process that waits longer is replaced,
- * and killed after OPENER_DEADLINE_MS; if it answers until then, the answer is kept for the next
- * query for the same mapping or memory. Further queries for that process fail at once for
- * OPENER_SUSPECT_MS, and those of its user once two of them have waited.
+ * long as a file system does, or for ever. The caller waits for OPENER_PATIENCE_MS at most, or for
+ * OPENER_QUEUED_MS while the opener itself gets no CPU.
  *
- * What it hands over keeps neither who reads it waiting nor who closes it: a descriptor on a file
- * system that needs a disk or memory of this machine; on one of a file server, with `remote` set:
- * reading it can wait; or a copy in memory.
+ * If the opener does not answer in time, another opener process takes the next queries. The first
+ * is killed after OPENER_DEADLINE_MS; if it answers before, the answer is kept for the next query
+ * for the same mapping or memory. The target is suspect for OPENER_SUSPECT_MS: queries for it fail
+ * at once. Once a user has two suspect targets (root four), queries for all of its processes fail.
  *
- * An agent without rights needs none: with NULL as opener the calls are made by the caller itself.
- * For one thread.
+ * An answer has one of these, so that the agent never waits when it closes it, and only with
+ * `remote` when it reads it: a descriptor on a file system of this machine's disks or memory; a
+ * descriptor on a file system of a file server, with `remote` set; a copy in memory.
+ *
+ * An agent without rights has no opener: with NULL the caller makes the calls itself. For one
+ * thread.
  */
 #ifndef OPENER_OPENER_H
 #define OPENER_OPENER_H
@@ -28,11 +30,11 @@
 #define OPENER_QUEUED_MS 500
 #define OPENER_DEADLINE_MS 5000
 #define OPENER_SUSPECT_MS 60000
-#define OPENER_COMPARED_MS 2000 /* a late answer to a comparison is kept so long */
-#define OPENER_MAX_BYTES 65536u /* of one reading */
+#define OPENER_COMPARED_MS 2000 /* how long a late answer to a comparison is kept */
+#define OPENER_MAX_BYTES 65536u /* of memory or text, in one answer */
 #define OPENER_COMPARED (1ull << 20)
-#define OPENER_MOST_COPIED (64ull << 20) /* bytes of one file */
-#define OPENER_ALL_COPIED (128ull << 20)
+#define OPENER_MOST_COPIED (64ull << 20) /* bytes of one copy */
+#define OPENER_ALL_COPIED (128ull << 20) /* bytes of all copies */
 
 struct opener;
 
@@ -54,7 +56,7 @@ enum opener_kind {
 	OPENER_COMPARE,
 };
 
-/* What the kind does not name is 0. */
+/* Members that the kind does not mention are 0. */
 struct opener_query {
 	enum opener_kind kind;
 	pid_t pid;
@@ -64,25 +66,25 @@ struct opener_query {
 	uint32_t build_id_len;
 	uint32_t len; /* of buf; at most OPENER_MAX_BYTES */
 	uint64_t address;
-	void *buf; /* for what is read */
+	void *buf; /* for memory or text */
 	uint64_t offset, bytes;
-	uint64_t since; /* comparisons before it are not repeated; CLOCK_MONOTONIC */
+	uint64_t since; /* late answers to comparisons before it are not used; CLOCK_MONOTONIC ns */
 	int fd;         /* borrowed */
 };
 
 /* Of the file, as fstat() reports it. */
 struct opener_stat {
 	uint64_t dev, ino, size, mtime, mtime_ns;
-	uint64_t copied; /* the descriptor is of a copy of so many bytes; 0: it is the file's */
-	uint32_t remote; /* reading it can wait */
+	uint64_t copied; /* bytes of the copy that the descriptor is of; 0: it is of the file */
+	uint32_t remote; /* the file is on a file server: reading it can wait */
 };
 
 /*
- * err: 0 or -errno. -ETIMEDOUT: no answer in time, or the process or its user is suspect; -EAGAIN:
- * there is no opener now; see opener_is_temporary(). -EREMOTE: a folder on a file system
- * that can keep waiting who uses it. -EFBIG: such a file, and too large to be copied;
- * -ENOBUFS: for now, as there are other copies. -EFAULT: not
- * all of the memory is there; and those of the calls.
+ * err: 0 or -errno. -ETIMEDOUT: no answer in time, or the target or its user is suspect; -EAGAIN:
+ * no opener is free, or the user's queries have waited for too long in this second; see
+ * opener_is_temporary(). -EREMOTE: the folder is on a file system that can keep its users waiting.
+ * -EFBIG: the file is on such a file system, and too large to be copied; -ENOBUFS: now, because of
+ * other copies. -EFAULT: not all of the memory is mapped. Other errors are those of the calls.
  */
 struct opener_answer {
 	int err;
@@ -101,7 +103,7 @@ int opener_call(struct opener *, const struct opener_query *, struct opener_answ
 int opener_describe(struct opener_answer *);
 /* The copy of so many bytes was closed. */
 void opener_release_copy(struct opener *, uint64_t bytes);
-/* Does the error say nothing about the file, so that it is to be tried again later? */
+/* Whether the error says nothing about the file, so that the query is to be repeated later. */
 bool opener_is_temporary(int err);
 /* An epoll descriptor: readable when opener_dispatch() has something to do. */
 int opener_fd(const struct opener *);
@@ -111,11 +113,11 @@ struct opener_counts {
 	uint64_t queries;
 	uint64_t timed_out; /* without an answer in time */
 	uint64_t refused;   /* not made, because the process or its user is suspect */
-	uint64_t postponed; /* not made, because others have waited for too long in that second */
+	uint64_t postponed; /* not made, because queries have waited for too long in that second */
 	uint64_t copied;    /* bytes of copies */
 	uint64_t cpu_ns;    /* CPU time of the processes that run */
 	uint32_t processes; /* that run */
-	uint32_t stuck;     /* of them, those that wait for longer than OPENER_PATIENCE_MS */
+	uint32_t stuck;     /* of them, those that have not answered in time */
 };
 void opener_counts(const struct opener *, struct opener_counts *);
 

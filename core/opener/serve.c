@@ -35,7 +35,9 @@ static int take(struct opener_answer *a, int fd)
 	return opener_describe(a);
 }
 
-/* An O_PATH descriptor of the path below the process's root. No link is followed. Or -errno. */
+/* Returns an O_PATH descriptor of the path below the process's root, or -errno. No link is
+ * followed.
+ */
 static int hold(const struct opener_query *q)
 {
 	char root[64];
@@ -86,8 +88,8 @@ static int open_debug(const struct opener_query *q, struct opener_answer *a)
 	return take(a, fd);
 }
 
-/* The name comes from the file and is not trusted: it is followed below the root of the process; in
- * the own root only its last part is used, below the directories of dwz files. */
+/* The name comes from the file and is not trusted. It is a path below the root of the process.
+ * Below fusee's own root only its last part is used, in the folders of dwz files. */
 static int open_alt(const struct opener_query *q, struct opener_answer *a)
 {
 	const char *base = strrchr(q->path, '/');

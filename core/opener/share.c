@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define SECOND_NS 1000000000ull
+/* The most that queries may wait in a second */
 #define OF_ALL_NS 100000000ull
 #define OF_USER_NS 50000000ull
 

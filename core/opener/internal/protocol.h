@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages between the agent and its opener, over a socket pair of type SOCK_SEQPACKET. A
- * process has one request at a time. Its first message, with the id 0, says that it is ready. */
+/* The messages between the agent and its opener, over a socket pair of type SOCK_SEQPACKET. An
+ * opener has one request at a time. Its first message has the id 0: the opener is ready. */
 #ifndef OPENER_PROTOCOL_H
 #define OPENER_PROTOCOL_H
 
@@ -10,7 +10,7 @@
 #define OPENER_MAX_PATH 4352u /* with its 0 */
 #define OPENER_MAX_LINK 256u
 
-/* Followed by path and link, each with its 0; OPENER_COMPARE with a descriptor. */
+/* Followed by path and link, each terminated. OPENER_COMPARE has a descriptor. */
 struct opener_request {
 	uint32_t magic, kind;
 	uint64_t id;
@@ -53,12 +53,12 @@ int opener_receive_reply(int sock, struct opener_reply_message *, int *fd);
 int opener_read_context(const struct opener_query *, struct opener_answer *);
 /* OPENER_COMPARE. 0 or -errno. */
 int opener_compare(const struct opener_query *);
-/* Makes the calls of a query in this process. */
+/* Makes the calls of a query in the calling process. */
 void opener_serve(const struct opener_query *, struct opener_answer *);
-/* Replaces the descriptor by that of a copy in memory if its file system can keep waiting who
- * closes the file. 0 or -errno. */
+/* Replaces the descriptor of a file by the descriptor of a copy in memory, if closing the file can
+ * wait for its file system. Sets copied and remote of the stat. 0 or -errno. */
 int opener_detach(int *fd, pid_t, uint64_t most_copied, struct opener_stat *);
-/* Is this folder on a file system that keeps no process waiting? */
+/* Whether the file system of this folder keeps no process waiting. */
 bool opener_is_prompt(int fd, pid_t);
 /* Confines the calling process: capabilities, limits, system calls. 0 or -errno. */
 int opener_confine(void);
