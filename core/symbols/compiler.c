@@ -8,7 +8,7 @@
 
 #include "base/utf8.h"
 #include "symbols/internal/dwarf_image.h"
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 
 #define MAX_COMMENT (64u << 10)
 #define MAX_BUILDINFO (1u << 20)
@@ -18,7 +18,7 @@
 #define BUILDINFO_HEAD 32u
 #define BUILDINFO_INLINE 2u /* of the flags at 15: texts follow the header */
 
-/* The text up to `end`. to: empty, or a word before it. */
+/* Appends the text up to `end`. 0; -ENOENT: it is empty or too long; -ENOMEM. */
 static int add_text(struct buf *to, const char *text, size_t len, const char *end)
 {
 	const char *at = memmem(text, len, end, strlen(end));
@@ -45,7 +45,7 @@ static int of_go(const char *p, size_t len, struct buf *text)
 	    !((unsigned char)p[15] & BUILDINFO_INLINE))
 		return -ENOENT;
 	n = (unsigned char)p[at++];
-	if (n & 0x80) /* two bytes are enough for all that is a version */
+	if (n & 0x80) /* a version is shorter than what two bytes can say */
 		n = (n & 0x7f) | (at < len ? (size_t)(unsigned char)p[at++] << 7 : 0);
 	if (n > len - at || n > COMPILER_MAX / 2 || n < 3 || memcmp(p + at, "go", 2))
 		return -ENOENT;
@@ -60,7 +60,7 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* Texts, each terminated; the section ends with a NUL byte of source_load(). */
+/* The section has terminated texts; source_load() adds a NUL byte. */
 static int of_comment(const char *p, size_t len, struct buf *text)
 {
 	const char *gcc = NULL, *other = NULL;

@@ -18,8 +18,9 @@
 
 #define DEBUG_DIR "/usr/lib/debug"
 
-/* Names come from files, or from a worker that a file has taken over: a file that not everybody may
- * read is never handed to the worker, but for the own files of a user without rights. */
+/* Whether everybody may read the file, or it is the user's own where fusee has no rights. The names
+ * come from files, or from a worker that a malicious file controls, so the worker never gets a file
+ * that the file's writer could not read. */
 static bool is_public(const struct stat *st)
 {
 	return st->st_mode & S_IROTH || (geteuid() && st->st_uid == geteuid());
@@ -36,7 +37,7 @@ static int elf_only(int fd)
 	return -ENOEXEC;
 }
 
-/* Judged before it is opened. */
+/* Opens the file if it is public, which is checked before. */
 static int open_public(int root, const char *path, uint64_t resolve)
 {
 	int held = safe_hold(root, path, resolve), fd;
@@ -52,8 +53,8 @@ static int open_public(int root, const char *path, uint64_t resolve)
 	return fd;
 }
 
-/* Whether everybody may search the folders of a path, so that the file's own mode says who may read
- * it. */
+/* Whether everybody may search the folders of a path: only then does a public mode of the file mean
+ * that everybody may read it. */
 static bool is_reachable(int root, const char *path)
 {
 	char folder[PATH_MAX];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the separate debug file of a binary: by build ID, then by .gnu_debuglink. Runs in the
- * agent, which opens files but does not parse them: the worker checks that a file belongs to the
- * binary. All functions resolve paths below `root` with openat2(RESOLVE_IN_ROOT), check by O_PATH
- * that the file is regular, and open it then. They can block for as long as its file system does.
- * [any thread]
+ * opener, which opens files but does not parse them: the worker checks that a file belongs to the
+ * binary. All functions resolve paths below `root` with openat2(RESOLVE_IN_ROOT) to an O_PATH
+ * descriptor, check that the file is regular and that everybody may read it, and then open it. They
+ * can block for as long as its file system does. [any thread]
  */
 #ifndef SYMBOLS_DEBUGFILE_H
 #define SYMBOLS_DEBUGFILE_H
@@ -19,7 +19,8 @@
  */
 int debugfile_open(const char *root, const char *path, const uint8_t *build_id, uint32_t len,
 		   const char *debuglink);
-/* The dwz file that .gnu_debugaltlink names: by build ID, else by its name if that is absolute,
- * whatever file below root that is, else by its last part in /usr/lib/debug/.dwz. */
+/* The dwz file that .gnu_debugaltlink names: by build ID; else by the name if that is an absolute
+ * path to any ELF file below root, without links, in folders that everybody may search; else by the
+ * name's last part in /usr/lib/debug/.dwz. */
 int debugfile_open_alt(const char *root, const char *name, const uint8_t *build_id, uint32_t len);
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 
 #define MAX_LINK 8192
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libiberty's demanglers, bounded, and a cache. */
+/* Calls libiberty's demanglers, with limits and a cache. */
 #include "symbols/internal/demangle.h"
 
 #include <ctype.h>
@@ -108,7 +108,7 @@ static bool run(struct demangler *d, const char *s, size_t len)
 	return false;
 }
 
-/* The same for the name of an entry of a PLT, whose suffix is kept. */
+/* The same for a PLT entry's name, "NAME@plt": demangles NAME and keeps the suffix. */
 static bool run_plt(struct demangler *d, const char *s, size_t len)
 {
 	char name[MAX_INPUT];

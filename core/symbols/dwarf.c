@@ -10,11 +10,11 @@
 #include "symbols/internal/dwarf_image.h"
 #include "symbols/internal/dwarf_name.h"
 #include "symbols/internal/dwarf_unit.h"
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 
 #define MAX_UNITS (1u << 20)
 #define MAX_FRAMES 512         /* of one address */
-#define MAX_LOADED (16u << 20) /* bytes of loaded units; libdw frees them at its end only */
+#define MAX_LOADED (16u << 20) /* bytes of loaded units; only dwarf_end() frees libdw's part */
 
 struct dwarf {
 	struct dwarf_image image, alt_image;
@@ -176,8 +176,8 @@ void dwarf_close(struct dwarf *d)
 	free(d);
 }
 
-/* The loaded unit of addr; narrows *span. NULL: none, or it cannot be loaded; then *span is addr
- * alone. */
+/* The unit of addr, loaded. Narrows *span. NULL: there is none; or it cannot be loaded, and *span
+ * is addr alone. */
 static struct unit *find_unit(struct dwarf *d, uint64_t addr, struct symbols_span *span)
 {
 	const struct segment *s = segments_find(d->index, d->nindex, addr);

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 
 #define MAX_IMAGE (4ull << 30)
 
-/* Sections of lines and inlined calls: no locations, macros, frames or indexes. */
+/* The sections that lines and inlined calls need. */
 static const char *const copied[] = {".debug_info",     ".debug_abbrev",   ".debug_line",
 				     ".debug_str",      ".debug_line_str", ".debug_ranges",
 				     ".debug_rnglists", ".debug_addr",     ".debug_str_offsets"};

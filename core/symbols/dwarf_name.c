@@ -9,7 +9,7 @@
 #include "symbols/internal/dwarf_unit.h"
 
 #define MAX_SCOPES 32
-#define MAX_STEPS (64u << 20) /* DIEs visited for scopes, in all of a file */
+#define MAX_STEPS (64u << 20) /* DIEs that all searches for scopes of a file visit */
 
 int dwarf_names_init(struct dwarf_names *n)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 
 #define MAX_RANGES (4u << 20)
 #define MAX_DEPTH 512
@@ -48,12 +48,12 @@ int ranges_of_die(struct range_list *l, Dwarf_Die *die, const struct source *cod
 	return 0;
 }
 
-/* A walk over the DIEs of a unit that can contain code, without recursion. */
 struct level {
 	Dwarf_Die die; /* the parent */
 	uint32_t node; /* the node that its children are inlined into */
 };
 
+/* A walk over the DIEs of a unit that can contain code, without recursion. */
 struct die_walk {
 	struct unit *unit;
 	const struct source *code;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/fde.h"
+#include "symbols/internal/fde.h"
 
 #include <dwarf.h>
 #include <elf.h>
@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "symbols/internal/ranges.h"
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 
 #define MAX_BYTES (1u << 30)
 

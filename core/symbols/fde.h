@@ -26,8 +26,5 @@ void fdes_sort(struct fdes *);
 void fdes_fini(struct fdes *);
 /* The function that covers addr; NULL: none. */
 const struct fde *fdes_find(const struct fdes *, uint64_t addr);
-/* The end of the last function before addr, if no function covers addr; else 0. */
-uint64_t fdes_gap(const struct fdes *, uint64_t addr);
-/* Narrows [*lo, *hi), which contains addr, to the function or the gap between two around addr. */
-void fdes_narrow(const struct fdes *, uint64_t addr, uint64_t *lo, uint64_t *hi);
+
 #endif

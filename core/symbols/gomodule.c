@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "symbols/internal/gotable.h"
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 
 /* runtime.moduledata since Go 1.18, in words of 8 bytes */
 #define AT_HEADER 0 /* -> the table */
@@ -48,8 +48,8 @@ static void relocate(const struct relocations *r, uint64_t vaddr, uint64_t words
 	}
 }
 
-/* Whether these words are the module. Many words equal the table's address; few have these others
- * around. */
+/* Whether these words are the module. Many words of a program equal the table's address, so the
+ * words around are compared too. */
 static bool is_module(const struct gopclntab *t, const struct source *src, const uint64_t w[WORDS])
 {
 	uint64_t ftab = w[AT_FTAB] - t->vaddr;
@@ -85,7 +85,7 @@ static int load_funcdata(struct gopclntab *t, const struct source *src, uint64_t
 	return 0;
 }
 
-/* Tries the words at vaddr. 1: they are the module; 0; -ENOMEM. */
+/* Tries the words at vaddr. 1: they are the module; 0: they are not; -ENOMEM. */
 static int try_module(struct gopclntab *t, const struct source *src, const struct relocations *r,
 		      uint64_t vaddr)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "symbols/internal/gotable.h"
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 
 #define MAX_TABLE (1u << 30)
 #define MAX_INLINED 256     /* frames at one address */
@@ -27,7 +27,7 @@ static bool part(const struct gopclntab *t, uint64_t at, uint64_t end, struct go
 	return true;
 }
 
-/* Before 1.16 names, files and programs are at offsets from the table's start. */
+/* Before 1.16, names and programs are at offsets from the table's start. */
 static int read_header_12(struct gopclntab *t, const struct go_part *all)
 {
 	uint64_t files;
@@ -48,13 +48,12 @@ static int read_header_12(struct gopclntab *t, const struct go_part *all)
 static int read_header(struct gopclntab *t, const struct go_part *all)
 {
 	uint64_t at[5], i = 8;
-	int n = 5;
 
 	if (!go_word(t, all, i, &t->nfunc) || !go_word(t, all, i += t->pointer, &t->nfile))
 		return -EBADMSG;
 	if (t->version >= GO_118 && !go_word(t, all, i += t->pointer, &t->text))
 		return -EBADMSG;
-	for (int k = 0; k < n; k++)
+	for (int k = 0; k < 5; k++)
 		if (!go_word(t, all, i += t->pointer, &at[k]))
 			return -EBADMSG;
 	if (!part(t, at[0], t->len, &t->names) || !part(t, at[1], t->len, &t->cus) ||
@@ -104,7 +103,9 @@ static int parse(struct gopclntab *t)
 	return t->nfunc ? 0 : -ENOENT;
 }
 
-/* 0: a table is at offset `at` of bytes, which it owns now. */
+/* Parses the table at offset `at` of bytes. 0: *t owns the bytes now; -EBADMSG; -ENOENT: it is
+ * empty.
+ */
 static int parse_at(struct gopclntab *t, uint8_t *bytes, uint64_t len, uint64_t at, uint64_t vaddr)
 {
 	int r;
@@ -304,7 +305,7 @@ static int32_t value_at(const struct gopclntab *t, const struct go_function *f, 
 	}
 }
 
-/* The text at an offset of a part; ended by the NUL after the section at the latest. */
+/* The text at an offset of a part. A NUL follows the section, so that it has an end. */
 static const char *text_at(const struct go_part *p, uint64_t at)
 {
 	return at < p->len ? (const char *)p->p + at : "";

@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "symbols/internal/symtab.h"
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 
 #define MAX_BYTES (64u << 20) /* of one section */
 
@@ -102,7 +102,7 @@ static void find_symbols(struct got *g, const struct symtab *t)
 	}
 }
 
-/* Unreadable sections are missing names, and no error. */
+/* An unreadable section is no error: names are missing then. */
 static int got_load(struct got *g, const struct source *src, const char *relocations,
 		    const struct symtab *t)
 {
@@ -151,7 +151,8 @@ static const char *got_name(const struct got *g, uint64_t at, const struct symta
 	return y.st_name < g->nnames && g->names[y.st_name] ? g->names + y.st_name : NULL;
 }
 
-/* The jump may be behind endbr64, a bnd prefix and, of mold's, the entry's number. */
+/* The jump may be preceded by endbr64, a bnd prefix and, in files of the linker mold, a load of the
+ * entry's number. */
 static const char *entry_name(const struct symtab *t, const struct got *g, const uint8_t *code,
 			      size_t size, uint64_t at)
 {

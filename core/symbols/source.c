@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 
 #include <errno.h>
 #include <gelf.h>

@@ -13,11 +13,11 @@
 #include "symbols/internal/debuglink.h"
 #include "symbols/internal/demangle.h"
 #include "symbols/internal/dwarf.h"
-#include "symbols/fde.h"
+#include "symbols/internal/fde.h"
 #include "symbols/internal/gopclntab.h"
 #include "symbols/internal/ranges.h"
 #include "symbols/internal/plt.h"
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 #include "symbols/internal/symtab.h"
 
 #define MAX_TEXT 65536 /* of one name or path */
@@ -210,7 +210,7 @@ const char *symbols_missing_alt(const struct symbols *s, const uint8_t **build_i
 	return s->missing_alt;
 }
 
-/* Opens DWARF when an address first needs it; those of Go programs rarely do. */
+/* Opens DWARF when an address first needs it; addresses of Go programs rarely do. */
 static struct dwarf *get_dwarf(struct symbols *s)
 {
 	const struct source *of = s->file;
@@ -247,11 +247,6 @@ static const char *clean(struct symbols *s, const char *text)
 	return demangle_clean(s->demangler, text);
 }
 
-static void emit(struct lookup *l, const struct symbols_frame *f)
-{
-	l->each(l->arg, f);
-}
-
 static void each_go(void *arg, const struct symbols_frame *f)
 {
 	struct lookup *l = arg;
@@ -259,7 +254,7 @@ static void each_go(void *arg, const struct symbols_frame *f)
 
 	out.name = out.system_name = clean(l->s, f->name);
 	out.file = clean(l->s, f->file);
-	emit(l, &out);
+	l->each(l->arg, &out);
 }
 
 /* Whether name is "scopes::symbol". */
@@ -306,7 +301,7 @@ static void each_dwarf(void *arg, const struct symbols_frame *f)
 
 	name_frame(l, &out);
 	out.file = clean(l->s, f->file);
-	emit(l, &out);
+	l->each(l->arg, &out);
 }
 
 static struct symbols_span alone(uint64_t vaddr)
@@ -314,8 +309,9 @@ static struct symbols_span alone(uint64_t vaddr)
 	return (struct symbols_span){vaddr, vaddr < UINT64_MAX ? vaddr + 1 : vaddr, .alone = true};
 }
 
-/* The end of the symbol or FDE, or the start of the section, before an addr without any, whichever
- * is highest; 0: none. Narrows *span. */
+/* Where the gap begins that contains addr, which no symbol and no FDE covers: at the end of the
+ * last symbol or FDE before it, or at the start of its section, whichever is highest. 0: unknown.
+ * Narrows *span. */
 static uint64_t gap_start(const struct symbols *s, uint64_t addr, struct symbols_span *span)
 {
 	uint64_t start = fdes_gap(&s->fdes, addr), gap = symtab_gap(&s->symtab, addr), end;
@@ -335,9 +331,8 @@ static uint64_t gap_start(const struct symbols *s, uint64_t addr, struct symbols
 	return start;
 }
 
-/* "+0x" and the start of addr's function by its FDE, so that all addresses of a stripped function
- * are one stub. Without an FDE: the end of the symbol, FDE or section start before addr, whichever
- * is highest. Narrows *span. */
+/* Writes "+0x" and the start of addr's function by its FDE, so that all addresses of a stripped
+ * function have one name; without an FDE the start of the gap. Narrows *span. */
 static void make_stub(struct symbols *s, uint64_t addr, char stub[32], struct symbols_span *span)
 {
 	const struct fde *f;
@@ -354,8 +349,8 @@ static void make_stub(struct symbols *s, uint64_t addr, char stub[32], struct sy
 	snprintf(stub, 32, "+0x%llx", (unsigned long long)start);
 }
 
-/* The function that begins right behind addr, if addr is in no other by symbols and FDEs. By its
- * FDE a return from signal handlers begins at addr. */
+/* The function that begins at addr + 1, if no symbol and no other FDE covers addr. The FDE of a
+ * return from signal handlers begins at addr, one byte before the function. */
 static const struct symtab_entry *returned_to(struct symbols *s, uint64_t addr)
 {
 	const struct symtab_entry *e = symtab_behind(&s->symtab, addr);
@@ -370,8 +365,9 @@ static const struct symtab_entry *returned_to(struct symbols *s, uint64_t addr)
 	return f->start == addr || !fdes_find(&s->fdes, addr) ? e : NULL;
 }
 
-/* The name of an address without symbol: that of the function behind it, which is returned, or a
- * stub. */
+/* Names an address without symbol: returns the function that begins at addr + 1, or NULL and a
+ * stub.
+ */
 static const struct symtab_entry *name_gap(struct symbols *s, uint64_t addr, char stub[32],
 					   struct symbols_span *span)
 {
@@ -406,7 +402,7 @@ static int look_up(struct symbols *s, uint64_t vaddr, symbols_each *each, void *
 	if (dwarf && dwarf_lookup(dwarf, vaddr, each_dwarf, &l, span))
 		return 0;
 	name_frame(&l, &f);
-	emit(&l, &f);
+	each(arg, &f);
 	return 0;
 }
 

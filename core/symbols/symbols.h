@@ -47,8 +47,9 @@ typedef void symbols_each(void *arg, const struct symbols_frame *);
 /* ELF virtual addresses [lo, hi). */
 struct symbols_span {
 	uint64_t lo, hi;
-	/* It is one address, as a part of the file is missing, could not be read or has no spans:
-	 * the next address may have the same frames. */
+	/* The span is one address because its limits are not known: there was no memory, no section
+	 * has the address, or the frames are of Go's table. The next address may have the same
+	 * frames. */
 	bool alone;
 };
 
@@ -67,10 +68,10 @@ bool symbols_function(const struct symbols *, uint64_t vaddr, struct symbols_spa
 /* The first code at vaddr or above that a symbol covers, up to where the next symbol begins.
  * false: none. */
 bool symbols_next(const struct symbols *, uint64_t vaddr, struct symbols_span *);
-/* The executable section that is i-th in the file. false: it has not so many. */
+/* The i-th executable section of the file. false: there are not so many. */
 bool symbols_code(const struct symbols *, size_t i, struct symbols_span *);
 void symbols_quality(const struct symbols *, struct symbols_quality *);
-/* The dwz file that is named and was not passed: its name and *n bytes of build ID, as the debug
- * file has them, valid until close. NULL: none is missing. */
+/* The name of the dwz file that the debug file names and that was not passed, and *n bytes of its
+ * build ID; valid until close. NULL: none is missing. */
 const char *symbols_missing_alt(const struct symbols *, const uint8_t **build_id, uint32_t *n);
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Function symbols, and which of several gives an address its name. */
+/* Reads function symbols, and decides which of several symbols names an address. */
 #include "symbols/internal/symtab.h"
 
 #include <elf.h>
@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "symbols/fde.h"
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 
 #define MAX_BYTES (1u << 30) /* of one table */
 #define MAX_NAME 65535
@@ -30,7 +30,7 @@ static uint32_t rank_of(const Elf64_Sym *y, const char *name)
 	       (uint32_t)(MAX_NAME - (len < MAX_NAME ? len : MAX_NAME));
 }
 
-/* Functions, and untyped symbols (of assembly) in code. */
+/* Whether the symbol is a function, or an untyped symbol (of assembly) in code. */
 static bool is_function(const struct source *src, const Elf64_Sym *y, const char *name)
 {
 	switch (ELF64_ST_TYPE(y->st_info)) {
@@ -73,7 +73,7 @@ int symtab_add_one(struct symtab *t, uint64_t start, uint64_t size, const char *
 	return push(t, &e);
 }
 
-/* Copies the names of functions only: a .strtab has far more. */
+/* Copies only the names of functions: a .strtab has far more. */
 static int add_symbols(struct symtab *t, const struct source *src, const char *symbols, size_t len,
 		       const char *strings, size_t nstrings)
 {
@@ -174,12 +174,12 @@ out:
 	return r;
 }
 
-int symtab_has_sizeless(const struct symtab *t)
+bool symtab_has_sizeless(const struct symtab *t)
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (!t->entries[i].size)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 /* By address; aliases by rank, then by name, as the last of equal ranges is innermost. */
@@ -212,7 +212,7 @@ int symtab_finish(struct symtab *t, const struct fdes *fdes)
 		if (!e->size && fdes) {
 			const struct fde *f = fdes_find(fdes, e->start);
 
-			/* that of a return from signal handlers begins a byte before it */
+			/* the FDE of a return from signal handlers begins one byte before it */
 			if (!f || f->start != e->start)
 				f = fdes_find(fdes, e->start - 1);
 			if (f && f->end > e->start && e->start - f->start <= 1)

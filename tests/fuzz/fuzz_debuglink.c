@@ -20,7 +20,7 @@
 #include "process/safe_open.h"
 #include "symbols/debugfile.h"
 #include "symbols/internal/debuglink.h"
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 
 #define SECTIONS 4 /* build ID, link, alternate link, names */
 

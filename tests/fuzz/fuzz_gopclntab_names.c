@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "symbols/internal/gopclntab.h"
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 
 #define TEXT 0x401000
 #define TABLE 0x500000

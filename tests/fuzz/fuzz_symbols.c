@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "symbols/compiler.h"
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 #include "symbols/symbols.h"
 #include "base/utf8.h"
 

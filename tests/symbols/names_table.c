@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "names/make.h"
 #include "names/names.h"
-#include "symbols/source.h"
+#include "symbols/internal/source.h"
 #include "worker/internal/protocol.h"
 #include "worker/internal/symbolize_reply.h"
 

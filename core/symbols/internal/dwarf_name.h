@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Used by dwarf.c only: names of functions, by their abstract origins, with their scopes. */
+/* Names of functions, by their abstract origins, with their scopes. For dwarf.c. */
 #ifndef SYMBOLS_DWARF_NAME_H
 #define SYMBOLS_DWARF_NAME_H
 
@@ -11,7 +11,7 @@
 
 struct unit_node;
 
-/* Names that were put together from scopes, kept until the end: few functions need it. */
+/* Names that were made of scopes. They are kept until fini, as few functions need them. */
 struct dwarf_names {
 	struct dict texts, dies; /* {0}, then dwarf_names_init() */
 	struct buf work;         /* scratch */

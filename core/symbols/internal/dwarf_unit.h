@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Used by dwarf.c only: one compilation unit, its functions and the calls inlined into them. */
+/* One compilation unit, its functions and the calls inlined into them. For dwarf.c. */
 #ifndef SYMBOLS_DWARF_UNIT_H
 #define SYMBOLS_DWARF_UNIT_H
 
@@ -26,7 +26,7 @@ struct unit {
 	uint64_t die;         /* offset of its DIE */
 	uint64_t end;         /* of the unit in .debug_info */
 	bool loaded, qualify; /* qualify: names of the language have scopes */
-	bool failed;          /* loading failed for want of memory; until unloaded */
+	bool failed;          /* there was no memory to load it; until unit_unload() */
 	const char *dir;      /* folder of the compiler, absolute; NULL: unknown */
 	struct unit_node *nodes;
 	struct segment *segments; /* id: a node */

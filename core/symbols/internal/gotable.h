@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What gopclntab.c and gomodule.c, which it calls, share: a table in memory, and checked reads. */
+/* Go's table in memory, and checked reads of it. For gopclntab.c and gomodule.c, which it calls. */
 #ifndef SYMBOLS_GOTABLE_H
 #define SYMBOLS_GOTABLE_H
 
