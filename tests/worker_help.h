@@ -15,7 +15,7 @@
 #include "test.h"
 #include "opener/opener.h"
 #include "base/background.h"
-#include "worker/worker.h"
+#include "worker/internal/client.h"
 
 /* The worker and the opener are /proc/self/exe: this program. */
 __attribute__((constructor)) static void become_worker(int argc, char **argv)
@@ -116,7 +116,7 @@ __attribute__((unused)) static struct inspected inspect_fd(struct worker *w, int
 
 	CHECK(fd >= 0);
 	CHECK_INT(worker_inspect(w, fd, "a file", NULL, answered, &a), 0);
-	CHECK_INT(worker_wait(w), 0);
+	CHECK_INT(worker_wait_until(w, 0), 0);
 	CHECK_INT(a.calls, 1);
 	close(fd);
 	WAIT_FOR(!background_waiting(worker_background(w))); /* it is written to the cache */

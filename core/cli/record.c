@@ -387,7 +387,7 @@ static int make_profile(struct session *s, struct builder **b, const struct fuse
 	if (!r)
 		r = symbolizer_request(f->symbolizer, c, o.server_names, 0, on_symbolized, NULL);
 	if (!r)
-		r = worker_wait(f->worker);
+		r = worker_wait_until(f->worker, 0);
 	if (!r)
 		r = debuginfod_wait(s, c);
 	if (!r)

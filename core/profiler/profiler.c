@@ -368,7 +368,7 @@ void profiler_prepare(struct profiler *p)
 		return;
 	for (uint32_t i = 0; i < p->npids; i++)
 		pipeline_scan(p->pipeline, p->pids[i]);
-	worker_wait(p->worker);
+	worker_wait_until(p->worker, 0);
 	pipeline_update_all(p->pipeline);
 	for (uint32_t i = 0; p->stream && i < p->npids; i++)
 		perf_stream_add_own(p->stream, p->pids[i]);
@@ -378,7 +378,7 @@ void profiler_prepare_held(struct profiler *p)
 {
 	perf_stream_drain(p->stream, pipeline_handlers(p->pipeline), true);
 	pipeline_scan(p->pipeline, p->pids[0]);
-	worker_wait(p->worker);
+	worker_wait_until(p->worker, 0);
 	pipeline_retry(p->pipeline);
 	/* The first call publishes the mappings, the second confirms them. */
 	for (int i = 0; i < 2; i++)

@@ -120,7 +120,7 @@ int debuginfod_wait(struct session *s, const struct collector *c)
 			fetcher_give_up(worker_fetcher(p->worker));
 		r = symbolizer_request(p->symbolizer, c, false, 0, on_symbolized, NULL);
 		if (!r)
-			r = worker_wait(p->worker);
+			r = worker_wait_until(p->worker, 0);
 	}
 	return r;
 }

@@ -22,8 +22,8 @@
 
 /* A killed process in a read of an unreachable file server may not end at all. */
 #define DEATH_NS 500000000u
-#define LAST_NS 100000000u /* for a process that is about to end by itself */
-#define LAST_MESSAGES 4    /* that are read of an ended process */
+#define LAST_NS 100000000u /* until a process that ends by itself is killed */
+#define LAST_MESSAGES 4    /* messages of an ended process that are read */
 
 int child_start(struct child *c, char *const *arguments, uint64_t memory_limit,
 		struct output_limit *limit)
@@ -151,7 +151,7 @@ int child_receive(struct child *c, struct protocol_reply *r, int *fd)
 		if (*fd >= 0)
 			close(*fd);
 		*fd = -1;
-		/* Each comes once, so that this loop ends. */
+		/* Each of these is valid once, so that this loop ends. */
 		if (r->kind == REPLY_DENIED && !c->denied) {
 			c->denied = r->call + 1 ? r->call + 1 : 1;
 		} else if (r->kind == REPLY_READY && (c->ready || c->err)) {

@@ -22,14 +22,14 @@
 #include "worker/internal/symbolize_reply.h"
 
 #define MAX_DEATHS 2
-#define MAX_SHORTAGES 5        /* retries for want of memory: after 3.1 s the request fails */
+#define MAX_SHORTAGES 5        /* retries after a lack of memory: the request fails after 3.1 s */
 #define SHORTAGE_NS 100000000u /* until the first retry; doubled each time */
 #define INSPECT_MS 5000u       /* CPU time for inspect() of one unwinder */
 #define NAMES_MS 10000u        /* for a table of names */
 #define STEP_MS 1000u          /* a step takes microseconds, but an expression can be endless */
-#define MAX_STEPS 500000u      /* libunwind leaks about 100 bytes at each; of one process */
-#define MAX_MESSAGES 64        /* of one process that are read in a row */
-#define TURN_NS 250000000u     /* a process that has begun with a user's files goes on so long */
+#define MAX_STEPS 500000u      /* of one process: libunwind leaks about 100 bytes at each */
+#define MAX_MESSAGES 64        /* of one process, that are read in a row */
+#define TURN_NS 250000000u     /* how long a process goes on with the files of one user */
 
 /* How a request ended: the arguments of its callback. */
 struct result {
@@ -90,7 +90,7 @@ static void add_refusal(struct worker *w, const struct client_request *req, int 
 
 	memcpy(r.key, req->key, sizeof(r.key));
 	refusals_add(&w->refusals, &r);
-	/* A disk that does not answer in time is no fault of root's file. */
+	/* A time limit of a clean file is not kept: its disk may have been slow. */
 	if (w->cache && err && !(err == -ETIMEDOUT && req->file.owner.clean)) {
 		refusals_write(&w->refusals, &line);
 		cache_append_later(w->background, w->cache, w->refusals_name, &line);
@@ -104,14 +104,14 @@ static void add_refusal(struct worker *w, const struct client_request *req, int 
 
 static void refuse(struct worker *w, struct client_request *req, int err, const char *text)
 {
-	/* The fault may be the debug file's; a table needs more time and memory than an answer. */
+	/* Not if a server's debug file may be the cause, and not for a table, which takes more. */
 	if (!req->file.owner.fetched && !req->named)
 		add_refusal(w, req, err, 0, text);
 	log_debug("%s is refused: %s", req->name, text);
 	fail(w, req, err, text);
 }
 
-/* inspect() of an unwinder did not survive this file, or did not end: the others go on. */
+/* inspect() of an unwinder crashed or did not end: repeats the request without that unwinder. */
 static void blame_unwinder(struct worker *w, struct slot *s, struct client_request *req,
 			   const char *why)
 {
@@ -133,7 +133,7 @@ static void blame_unwinder(struct worker *w, struct slot *s, struct client_reque
 
 /* ---- the end of a process ---- */
 
-/* Takes the slot's request from it. */
+/* Ends the slot's work on its request, which is returned. */
 static struct client_request *take_current(struct worker *w, struct slot *s)
 {
 	struct client_request *req = s->current;
@@ -161,8 +161,8 @@ static void timed_out(struct worker *w, struct slot *s, struct client_request *r
 	refuse(w, req, -ETIMEDOUT, text);
 }
 
-/* Decides what becomes of the request that the process worked on. A death before REPLY_READY is not
- * the file's fault. */
+/* Repeats, refuses or fails the request that the process worked on. A death before REPLY_READY is
+ * not the file's fault. */
 static void on_ended(struct worker *w, struct slot *s, const char *why)
 {
 	struct client_request *req = take_current(w, s);
@@ -206,7 +206,7 @@ static uint32_t time_limit_ms(const struct worker *w, const struct client_reques
 {
 	uint32_t ms = req->stepped ? STEP_MS : req->named ? NAMES_MS : w->request_ms;
 
-	/* Of files of others also the key, as reading one can block. */
+	/* For files that are not clean also the key has this limit, as reading them can block. */
 	if (req->inspected && (req->keyed || req->lane == LANE_OTHERS))
 		ms = INSPECT_MS;
 	return ms < w->request_ms ? ms : w->request_ms;
@@ -272,7 +272,7 @@ struct turn {
 	const struct slot *slot;
 };
 
-/* A user has one process of the others' at a time. */
+/* Whether no other slot of this lane works for the user. */
 static bool may_have_slot(void *arg, uint32_t uid)
 {
 	const struct turn *t = arg;
@@ -316,7 +316,8 @@ static struct client_request *next_request(struct worker *w, struct slot *s)
 	return next_request(w, s);
 }
 
-/* Frees the slot for files of another owner. */
+/* Whether the slot's process may read the request's file. Ends a process that has read files of
+ * another owner, or has made MAX_STEPS. */
 static bool is_fit(struct worker *w, struct slot *s, const struct client_request *req)
 {
 	if (!s->child.pid ||
@@ -469,7 +470,7 @@ static int take_unwinder(struct worker *w, struct slot *s, const struct protocol
 	return 0;
 }
 
-/* 0; -EBADMSG: no valid worker sends this reply; a file may have taken the worker over. */
+/* 0; -EBADMSG: the reply is invalid: a malicious file may control the worker. */
 static int take_reply(struct worker *w, struct slot *s, const struct protocol_reply *r, int fd)
 {
 	struct client_request *req = s->current;
@@ -542,7 +543,7 @@ static void check_time(struct worker *w, struct slot *s)
 	}
 }
 
-/* Requests whose pause is over wait as all others do. */
+/* Queues delayed requests again whose pause is over. */
 static void wake_delayed(struct worker *w)
 {
 	struct client_request **at = &w->delayed, *req;
@@ -559,7 +560,7 @@ static void wake_delayed(struct worker *w)
 	}
 }
 
-int worker_dispatch(struct worker *w)
+void worker_dispatch(struct worker *w)
 {
 	poller_clear(&w->poller);
 	if (w->opener)
@@ -575,7 +576,6 @@ int worker_dispatch(struct worker *w)
 		send_next(w, &w->slots[i]);
 	}
 	pool_set_timer(w);
-	return 0;
 }
 
 void client_cancel_all(struct worker *w)

@@ -53,7 +53,7 @@ int worker_step(struct worker *w, const struct worker_step *s, const struct work
 	if (err)
 		return err;
 	req->stepped = done;
-	req->item.bytes = 0; /* the file's size is not what a step costs */
+	req->item.bytes = 0; /* the cost of a step does not depend on the file's size */
 	req->lane = req->lane == LANE_CLEAN ? LANE_STEP_CLEAN : LANE_STEP_OTHERS;
 	req->keyed = true;
 	memcpy(req->key, s->inspection->key, sizeof(req->key));

@@ -13,10 +13,11 @@
 #include "worker/internal/client.h"
 #include "worker/internal/protocol.h"
 
-#define MOST_NOTED 65536u /* tables of which it is known when they were requested */
-#define AGAIN_S 3600u     /* until a table that was made and is not there is made again */
-#define SMALL (1u << 20)  /* bytes of a file and its debug file */
-#define ONCE ((void *)1)  /* it was requested once */
+#define MOST_NOTED 65536u /* tables in worker.names */
+#define AGAIN_S 3600u     /* until a table that was made, and is missing, is made again */
+#define SMALL (1u << 20)  /* bytes of a file and its debug file, whose table is made at once */
+/* Values of worker.names besides the second in which the table was made, plus 2. */
+#define ONCE ((void *)1)              /* it was requested once */
 #define NEVER ((void *)~(uintptr_t)0) /* it cannot be made */
 
 static void count(const char *result)
@@ -43,7 +44,7 @@ static int add_file(const struct worker *w, const struct owner_file *of, int fd,
 	return 0;
 }
 
-/* A dwz file is a part of its debug file, which names it by its build ID. */
+/* The key does not have the dwz file, as its debug file has that file's build ID. */
 int worker_names_key(const struct worker *w, const struct worker_symbolization *s,
 		     const struct worker_requester *by, uint8_t key[32])
 {
@@ -100,8 +101,9 @@ static void note(struct worker *w, const uint8_t key[32], void *when)
 	hashmap_put(&w->names, start_of(key), when); /* without memory it is not made */
 }
 
-/* Most files need a worker once only, and the table of a large file takes a second; that of a small
- * file takes less than starting another worker. */
+/* Whether the table is to be made now. Most files need a worker only once, and the table of a large
+ * file takes a second, so it is made at the second request; a small file's table takes less than
+ * the start of a worker. */
 static bool is_due(struct worker *w, const uint8_t key[32], uint64_t bytes)
 {
 	void *when = hashmap_get(&w->names, start_of(key));
@@ -146,7 +148,7 @@ int worker_names_make(struct worker *w, const struct worker_symbolization *s,
 	return client_enqueue(w, req);
 }
 
-/* Whether the files are those that the key is of: they may have changed meanwhile. */
+/* Whether the files still have the key that they had when the table was requested. */
 static bool is_unchanged(const struct worker *w, const struct client_request *req)
 {
 	struct owner_file f, debug = {0};

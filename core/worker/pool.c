@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The worker processes: for root's files, for those of others, an owner at a time, for steps. */
+/* The worker processes: for clean files, for files of other owners, for steps. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -7,12 +7,12 @@
 #include "sandbox/spawn.h"
 #include "worker/internal/client.h"
 
-/* An unwinder's inspect(): so many times its CPU time may pass, while it gets such a part of a CPU.
- */
+/* inspect() of an unwinder may take MAX_WAITS times its CPU time, if it gets at least one part in
+ * MIN_CPU_SHARE of a CPU. */
 #define MAX_WAITS 4u
 #define MIN_CPU_SHARE 16u
-#define ENDING_NS 5000000u   /* how often an ending process is waited for */
-#define STUCK_NS 1000000000u /* the same, if it is stuck; also for users above their share */
+#define ENDING_NS 5000000u   /* how often it is checked whether a process has ended */
+#define STUCK_NS 1000000000u /* the same for a stuck process, and for requests that wait */
 #define MAX_STUCK_OF_USER 2u /* processes */
 
 void pool_init(struct worker *w)
@@ -87,7 +87,7 @@ static bool move_to_dying(struct worker *w, struct slot *s, bool stuck)
 void pool_end(struct worker *w, struct slot *s, const char *reason)
 {
 	s->reason = reason;
-	/* An end of file would be readable until the process has ended. */
+	/* The end of file would keep the socket readable until the process has ended. */
 	if (s->child.pid && !s->child.ending)
 		poller_remove(&w->poller, s->child.sock);
 	child_end(&s->child, reason);
@@ -131,7 +131,7 @@ void pool_read_output(struct worker *w)
 	for (int i = 0; i < POOL_SLOTS; i++) {
 		struct child *c = &w->slots[i].child;
 
-		/* A pipe whose other end is closed would be readable for ever. */
+		/* A pipe whose other end is closed stays readable. */
 		if (c->pid && c->output.fd >= 0 && output_read(&c->output, c->pid))
 			output_close(&c->output, c->pid);
 	}

@@ -83,7 +83,7 @@ uint64_t refusals_skip(const struct refusals *all, const struct owner_file *file
 
 /* ---- as text ---- */
 
-/* The key is not kept: it is what a worker answered. */
+/* The key is not written, as it is a worker's answer. */
 void refusals_write(const struct refusals *all, struct buf *b)
 {
 	const struct refusal *r = all->first;
@@ -104,7 +104,7 @@ void refusals_write(const struct refusals *all, struct buf *b)
 	buf_str(b, "\n");
 }
 
-/* One line, which is changed. */
+/* Adds the refusal of a line, which is modified. */
 static void read_line(struct refusals *all, char *line)
 {
 	struct refusal r = {0};

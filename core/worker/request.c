@@ -37,7 +37,7 @@ int client_request_new(struct worker *w, struct client_request **ret, int fd, co
 		client_request_free(req);
 		return err;
 	}
-	if (by && by->copy_of) /* whose bytes it has is who serves that device */
+	if (by && by->copy_of) /* whoever serves that device chose the bytes of the copy */
 		req->file.owner = (struct owner){.dev = by->copy_of};
 	req->item.bytes = req->file.stored;
 	req->lane = req->file.owner.clean ? LANE_CLEAN : LANE_OTHERS;

@@ -105,7 +105,7 @@ struct announcement {
 	uint64_t id;
 };
 
-/* So that the agent knows whose inspect() does not end, or ends the process. */
+/* Reports which inspect() begins: the agent blames that unwinder if the process dies or hangs. */
 static void announce(void *arg, uint32_t i, const char *unwinder)
 {
 	const struct announcement *a = arg;
@@ -297,7 +297,7 @@ static int open_plugins(struct server *s, char *const *arguments)
 	return r;
 }
 
-/* In the handler of SIGSYS. */
+/* Runs in the handler of SIGSYS. */
 static void report_denied(int sock, uint32_t call)
 {
 	protocol_send_reply(sock,
@@ -306,7 +306,7 @@ static void report_denied(int sock, uint32_t call)
 			    -1);
 }
 
-/* Prepares everything and sends REPLY_READY, with the reason if it failed. */
+/* Prepares everything and sends REPLY_READY; after a failure with the reason. */
 static int start(struct server *s, char *const *arguments, uint64_t memory_limit)
 {
 	struct protocol_reply r = {.magic = PROTOCOL_MAGIC, .kind = REPLY_READY};

@@ -76,7 +76,7 @@ static bool copy_word(unw_word_t *value, uint64_t addr, const char *p, uint64_t 
 	return true;
 }
 
-/* Reads from segments that the process cannot have changed. */
+/* Reads a word of a segment that is mapped read-only, so that memory has the file's bytes. */
 static bool read_file(const struct stepper_file *f, uint64_t vaddr, unw_word_t *value)
 {
 	for (uint32_t i = 0; i < f->info.segments.n; i++) {
@@ -299,7 +299,7 @@ static int find_row(struct unwind_step *w)
 		w->fde_at = w->file->frames_at[i] + row.at;
 		w->signal_frame = row.signal_frame;
 	}
-	/* The entry is for every address, as the FDE is known to cover pc. */
+	/* The entry begins at the lowest address, as the FDE is known to cover pc. */
 	w->table.start = INT32_MIN;
 	return err;
 }
@@ -340,7 +340,7 @@ static int step(struct stepper *s, struct unwind_step *w, struct protocol_reques
 	if (unw_init_remote(&c, s->space, w))
 		return -EBADMSG;
 	r = unw_step(&c);
-	if (w->no_row) /* what libunwind did then is a guess */
+	if (w->no_row) /* libunwind has guessed then */
 		return -ENOENT;
 	if (r < 0)
 		return r == -UNW_ENOMEM ? -ENOMEM : -EBADMSG;

@@ -17,7 +17,7 @@ struct parts {
 	const char *texts;
 };
 
-/* Texts are printed on terminals later. Without frames there may be none. */
+/* Texts must be printable, as they may reach a terminal. */
 static bool texts_ok(const struct parts *b)
 {
 	const char *p = b->texts, *end = p + b->head->texts;

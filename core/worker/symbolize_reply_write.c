@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The worker's side of a symbolization: source frames of addresses as one block, each text once.
- * Beside the requested addresses it covers those around, as later requests are likely to name
+ * The block also has spans around the requested addresses, as later requests are likely to be for
  * addresses of the same functions. */
 #include <errno.h>
 #include <stdlib.h>
@@ -145,8 +145,8 @@ static int add_span(struct writer *w, struct symbols *s, uint64_t addr, uint64_t
 	return merge_span(w, &span) ? 0 : buf_add(&w->spans, &span, sizeof(span));
 }
 
-/* Adds spans of the function at addr, up to AROUND bytes away. Addresses below w->done are covered
- * or, where they do not ascend, skipped. */
+/* Adds spans of the function at addr, up to AROUND bytes away. Addresses below w->done have spans
+ * already, or are skipped because the requested addresses do not ascend. */
 static int add_function(struct writer *w, struct symbols *s, uint64_t addr)
 {
 	uint32_t before = count(&w->spans, sizeof(struct worker_span));
@@ -195,7 +195,7 @@ static int add_around(struct writer *w, struct symbols *s, uint64_t addr)
 	return r;
 }
 
-/* Spans are optional: without memory for them, later requests name their addresses. */
+/* Without memory the answer has no spans: later requests ask for these addresses. */
 static void drop_spans(struct writer *w)
 {
 	buf_fini(&w->spans);

@@ -17,7 +17,7 @@ struct turns_process {
 	struct turns_item *first[TURNS_CLASSES], **last[TURNS_CLASSES];
 };
 
-/* Is kept without items, while its minute lasts. */
+/* Kept while its minute lasts, even without items. */
 struct turns_user {
 	struct turns_user *next;
 	uint32_t uid, n;                     /* n: items */
@@ -144,7 +144,7 @@ void turns_charge(struct turns *q, uint32_t uid, uint64_t now, uint64_t ns, uint
 
 /* ---- taking ---- */
 
-/* The smallest of the process in turn, which then waits for the user's others. */
+/* Takes the smallest item of the user's first process, which becomes the last. */
 static struct turns_item *take_of(struct turns *q, struct turns_user *u)
 {
 	struct turns_process *p = u->first;
@@ -187,7 +187,7 @@ static void to_the_end(struct turns *q, struct turns_user **at)
 	q->last = &u->next;
 }
 
-/* Users without requests whose minute is over are forgotten. */
+/* Frees users without requests whose minute is over. */
 static void forget(struct turns *q, uint64_t now)
 {
 	struct turns_user **at = &q->first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The object, and the requests that are made of it. */
+/* The object, and requests for inspections and symbols. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -19,8 +19,8 @@
 
 #define DEFAULT_IDLE_MS 2000
 #define DEFAULT_REQUEST_MS 60000
-#define MAX_REQUESTS 4096u /* of a user that wait */
-#define MAX_STEPS 64u      /* the same; each holds a stack copy */
+#define MAX_REQUESTS 4096u /* that wait, of one user */
+#define MAX_STEPS 64u      /* the same for steps, each of which holds a stack copy */
 
 /* ---- requests ---- */
 
@@ -36,8 +36,8 @@ int worker_inspect(struct worker *w, int fd, const char *name, const struct work
 	return client_enqueue(w, req);
 }
 
-/* A debug file of another owner than the file's would give the file names of that owner's choice,
- * and would come into the hands of a worker that has read other files than that owner's. */
+/* The descriptor, or -1 if its file is neither clean nor of the file's owner: that owner could
+ * choose the names of the file's functions, and the worker reads files of one owner only. */
 static int accepted(const struct worker *w, const struct client_request *req, int fd)
 {
 	struct owner_file f;
@@ -64,7 +64,8 @@ int worker_symbolize(struct worker *w, const struct worker_symbolization *s,
 	req->symbolized = done;
 	req->fds[1] = s->debug_fetched ? s->debug_fd : accepted(w, req, s->debug_fd);
 	req->fds[2] = s->alt_fetched ? s->alt_fd : accepted(w, req, s->alt_fd);
-	if (s->debug_fetched || s->alt_fetched) { /* the server may take the process over */
+	if (s->debug_fetched ||
+	    s->alt_fetched) { /* a malicious server may control the process then */
 		req->file.owner.fetched = true;
 		req->lane = LANE_OTHERS;
 	}
@@ -89,23 +90,15 @@ int worker_wait_until(struct worker *w, uint64_t deadline_ns)
 	while (w->pending) {
 		struct pollfd p = {.fd = w->poller.epoll, .events = POLLIN};
 		uint64_t now = clock_now();
-		int err;
 
 		if (deadline_ns && now >= deadline_ns)
 			return -ETIMEDOUT;
 		if (poll(&p, 1, deadline_ns ? (int)((deadline_ns - now) / 1000000) + 1 : -1) < 0 &&
 		    errno != EINTR)
 			return -errno;
-		err = worker_dispatch(w);
-		if (err)
-			return err;
+		worker_dispatch(w);
 	}
 	return 0;
-}
-
-int worker_wait(struct worker *w)
-{
-	return worker_wait_until(w, 0);
 }
 
 uint32_t worker_pending(const struct worker *w)

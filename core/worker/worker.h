@@ -37,16 +37,16 @@ struct worker_options {
 	uint64_t memory_limit;
 	uint32_t idle_ms;    /* 0: 2000 */
 	uint32_t request_ms; /* the worker is killed after this time; 0: 60000 */
-	/* Those that the agent loaded, for the names of files in the cache; borrowed; NULL: none */
+	/* The unwinders that the agent loaded, for the keys of the cache; borrowed; NULL: none */
 	const struct plugin_set *unwinders;
-	bool opener; /* with a process that opens files and reads memory of targets: opener.h */
+	bool opener; /* starts an opener process: opener.h */
 };
 
-/* Who maps a file: the work is shared between users and between processes. */
+/* The user and the process for which a file is read: users take turns, and processes of a user. */
 struct worker_requester {
 	uint32_t uid;
 	pid_t pid;
-	uint64_t copy_of; /* the descriptor is of a copy of a file of this device; 0: it is not */
+	uint64_t copy_of; /* the descriptor is of a copy: the device of the file; 0: of no copy */
 	/* Called with the request's arg before the work begins. false: the request fails with
 	 * -ECANCELED. NULL: it is always needed. */
 	bool (*needed)(void *arg);
@@ -90,27 +90,24 @@ int worker_new(struct worker **ret, const struct worker_options *);
 void worker_stop(struct worker *);
 /* NULL: it has none. */
 struct opener *worker_opener(const struct worker *);
-/* Names come from these debuginfod servers too, as fetcher_set_servers() says; servers "": no more.
- * 0 or -errno. */
+/* Sets the debuginfod servers, for fetcher_set_servers(), and makes the fetcher at the first call
+ * with servers. servers "": none any more. 0 or -errno. */
 int worker_set_servers(struct worker *, const char *servers, uint32_t file_ms,
 		       void (*arrived)(void *arg, const uint8_t *build_id, uint32_t len),
 		       void *arg);
-/* NULL: no servers were ever named. */
+/* NULL: worker_set_servers() was never called with servers. */
 struct fetcher *worker_fetcher(const struct worker *);
-/* What can wait for a disk is done there. NULL without a worker. */
+/* The thread for calls that can wait for a disk. NULL without a worker. */
 struct background *worker_background(const struct worker *);
 /* An epoll descriptor: readable when worker_dispatch() has something to do. */
 int worker_fd(const struct worker *);
 /* Reads replies, runs callbacks, sends the next request, enforces time limits. Never blocks. */
-int worker_dispatch(struct worker *);
-/* Dispatches until no request is pending. 0 or -errno. */
-int worker_wait(struct worker *);
-/* The same, until deadline_ns (CLOCK_MONOTONIC; 0: none) at most: then -ETIMEDOUT. */
+void worker_dispatch(struct worker *);
+/* Dispatches until no request is pending, or until deadline_ns (CLOCK_MONOTONIC; 0: none). 0;
+ * -ETIMEDOUT; -errno. */
 int worker_wait_until(struct worker *, uint64_t deadline_ns);
-/* Requests without an answer, but of tables of names. */
+/* Requests without an answer, not counting requests for tables of names. */
 uint32_t worker_pending(const struct worker *);
-/* The pid of a worker that runs, of a busy worker if there is any; 0: none runs. */
-int worker_pid(const struct worker *);
 /* CPU time in ns of the workers and openers that run. */
 uint64_t worker_cpu_ns(const struct worker *);
 
@@ -126,7 +123,7 @@ int worker_inspect(struct worker *, int fd, const char *name, const struct worke
 struct worker_symbolization {
 	const struct inspection *inspection; /* NULL: not known */
 	int fd, debug_fd, alt_fd;
-	bool debug_fetched, alt_fetched; /* it is of the fetcher, and used whoever's it is */
+	bool debug_fetched, alt_fetched; /* of the fetcher: used whatever its owner is */
 	const char *name;                /* for messages */
 	bool inlines;
 	const uint64_t *addresses; /* ELF virtual addresses */
@@ -137,8 +134,8 @@ struct worker_symbolization {
 int worker_symbolize(struct worker *, const struct worker_symbolization *,
 		     const struct worker_requester *by, worker_symbolized *, void *arg);
 
-/* The key of the table of names of a file, if one may be kept. 0; -ENOTSUP: there is no cache, or
- * none for such files; -errno. The addresses are not used. */
+/* The key of the file's table of names. 0; -ENOTSUP: there is no cache, or tables of such files are
+ * not kept; -errno. The addresses are not used. */
 int worker_names_key(const struct worker *, const struct worker_symbolization *,
 		     const struct worker_requester *by, uint8_t key[32]);
 /* The table on disk, by that key. 0, -ENOENT or -errno. The caller closes it. */
@@ -147,9 +144,9 @@ int worker_names_open(struct worker *, const uint8_t key[32], struct names_table
 void worker_names_remove(struct worker *, const uint8_t key[32], int err);
 /* err: 0: it is being written to disk; or -errno. */
 typedef void worker_named(void *arg, int err);
-/* Requests that a table is made, which worker_pending() does not count. 0 or -errno, and then
- * without a callback: -EAGAIN: it is the first request for this table, or it was made a while ago,
- * or cannot be made. */
+/* Requests that the table is made. 0 or -errno, and then without a callback. -EAGAIN: it is not
+ * due: the file is large and this is its first request, or the table was made within the last hour,
+ * or it cannot be made. */
 int worker_names_make(struct worker *, const struct worker_symbolization *,
 		      const struct worker_requester *by, worker_named *, void *arg);
 
@@ -166,11 +163,12 @@ struct worker_step {
 	uint32_t len; /* bytes of the copy */
 };
 /*
- * err 0: regs and valid are the caller's, regs[16] its runtime pc. 1: the same, and the frame was a
- * signal frame, so the caller's pc is exact. -ENODATA: the return address is undefined, the stack
- * ends. -ENOENT: no row. -EBADMSG: the row is malformed or needs an unknown register. -EFAULT,
- * -ETIMEDOUT (a second): and the file is refused. -EBUSY: its user's share of the minute is used
- * up. -ENOTSUP, -ENOMEM, -EIO, -ECANCELED. regs are valid until the callback returns.
+ * err 0: regs and valid are of the caller's frame, regs[16] its runtime pc. 1: the same, and the
+ * frame was a signal frame, so the caller's pc is exact. -ENODATA: the return address is undefined:
+ * the stack ends. -ENOENT: no row. -EBADMSG: the row is malformed or needs an unknown register.
+ * -EFAULT (the worker died twice), -ETIMEDOUT (after a second): the file is refused from now on.
+ * -EBUSY: its user has had its share of the minute. -ENOTSUP, -ENOMEM, -EIO, -ECANCELED. regs are
+ * valid until the callback returns.
  */
 typedef void worker_stepped(void *arg, int err, const uint64_t regs[17], uint64_t valid);
 /* Requests a step. It never waits for an inspection. 0 or -errno, and then without a callback:

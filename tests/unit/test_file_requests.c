@@ -76,7 +76,7 @@ static struct file *program(struct world *s, const char *name, const char *optio
 
 	map_program(name, options, then, &m);
 	WAIT_FOR((s->fs->later = false, f = files_of(s->fs, getpid(), &m.m), !s->fs->later));
-	CHECK_INT(worker_wait(s->w), 0);
+	CHECK_INT(worker_wait_until(s->w, 0), 0);
 	CHECK(f && f->state == FILE_READY && f->inspection->build_id_len == 20);
 	return f;
 }
@@ -92,7 +92,7 @@ static int find_file(struct world *s, const struct file *f, uint64_t max_bytes)
 
 	s->waited += r == -EINPROGRESS;
 	for (; r == -EINPROGRESS; r = find_once(s, f, max_bytes))
-		CHECK_INT(worker_wait(s->w), 0);
+		CHECK_INT(worker_wait_until(s->w, 0), 0);
 	CHECK(!f->uses);
 	return r;
 }
@@ -135,7 +135,7 @@ TEST_IN_WORLD(a_mapped_program_is_found, false)
 	stripped = files_of(w->fs, getpid(), &bare.m);
 	map_program("named_program", "", "true", &named);
 	f = files_of(w->fs, getpid(), &named.m);
-	CHECK_INT(worker_wait(w->w), 0);
+	CHECK_INT(worker_wait_until(w->w, 0), 0);
 	CHECK(f && f->state == FILE_READY && stripped && stripped->state == FILE_READY);
 	i = f->inspection;
 	CHECK_INT(i->build_id_len, 20);
@@ -184,7 +184,7 @@ TEST_IN_WORLD(a_stripped_program_has_its_debug_file, false)
 	CHECK_INT(find_once(w, f, 1 << 20), -EINPROGRESS);
 	CHECK_INT(find_once(w, f, 1 << 20), -EINPROGRESS);
 	CHECK_INT(w->q.debug.n, 1);
-	CHECK_INT(worker_wait(w->w), 0);
+	CHECK_INT(worker_wait_until(w->w, 0), 0);
 	snprintf(name, sizeof(name), "%s.debug", path);
 	fd = open(name, O_WRONLY | O_APPEND | O_CLOEXEC);
 	CHECK(fd >= 0 && write(fd, "x", 1) == 1);
@@ -255,7 +255,7 @@ TEST_IN_WORLD(requests_for_debug_files_are_bounded, false)
 	for (uint8_t n = 0; n < DEBUG_REQUESTS_MAX; n++)
 		CHECK_INT(find_as(w, f, n), -EINPROGRESS);
 	CHECK_INT(find_as(w, f, 100), -EAGAIN); /* the worker has answered none */
-	CHECK_INT(worker_wait(w->w), 0);
+	CHECK_INT(worker_wait_until(w->w, 0), 0);
 	CHECK_INT(find_as(w, f, 100), -EINPROGRESS); /* in the place of the oldest */
 	CHECK_INT(w->q.debug.n, DEBUG_REQUESTS_MAX);
 	CHECK_INT(find_as(w, f, 1), -ENOENT);

@@ -53,11 +53,11 @@ TEST(files_of_a_process_are_limited)
 	CHECK(fs->later && !fs->shortage);
 	CHECK_INT(f[2]->state, FILE_REFUSED);
 	CHECK(strstr(f[2]->text, "too many files"));
-	CHECK_INT(worker_wait(w), 0);
+	CHECK_INT(worker_wait_until(w, 0), 0);
 	files_drop(fs, f[0]->id);
 	CHECK(files_of(fs, getpid(), &m[2].m)->fd >= 0);
 	CHECK_INT(fs->quota.n, 2);
-	CHECK_INT(worker_wait(w), 0);
+	CHECK_INT(worker_wait_until(w, 0), 0);
 	worker_stop(w);
 	files_free(fs);
 }
@@ -85,7 +85,7 @@ TEST(files_are_closed_and_opened_again)
 	for (int i = 0; i < 3; i++)
 		f[i] = files_of(fs, getpid(), &m[i].m);
 	CHECK_INT(fs->quota.n, 3); /* they are being inspected */
-	CHECK_INT(worker_wait(w), 0);
+	CHECK_INT(worker_wait_until(w, 0), 0);
 	CHECK_INT(fs->quota.n, 1);
 	CHECK_INT((f[0]->fd >= 0) + (f[1]->fd >= 0) + (f[2]->fd >= 0), 1);
 	for (int i = 0; i < 3; i++) {
@@ -157,10 +157,10 @@ TEST(many_mappings_of_one_file_open_it_once)
 	CHECK(files_of(fs, getpid(), &more) == f);
 	g = files_of(fs, getpid(), &two.m);
 	CHECK(g && g != f && g->fd >= 0);
-	CHECK_INT(worker_wait(w), 0);
+	CHECK_INT(worker_wait_until(w, 0), 0);
 	files_drop(fs, g->id);
 	CHECK(files_of(fs, getpid(), &two.m)); /* not what was freed */
-	CHECK_INT(worker_wait(w), 0);
+	CHECK_INT(worker_wait_until(w, 0), 0);
 	/* of another process, or later, it is looked at */
 	CHECK(files_of(fs, 1, &one.m)->fd < 0);
 	CHECK(files_of(fs, getpid(), &two.m)->fd >= 0);

@@ -23,7 +23,7 @@ static struct expected_mapping mapping_of(const char *name)
 /* Until it has been called as often as that. */
 static void wait_answers(struct files *fs, struct worker *w, uint32_t n)
 {
-	WAIT_FOR((files_retry(fs, clock_now()), !worker_wait(w)) && fs->answers >= n);
+	WAIT_FOR((files_retry(fs, clock_now()), !worker_wait_until(w, 0)) && fs->answers >= n);
 }
 
 TEST(a_table_that_lacked_memory)
@@ -88,9 +88,10 @@ static void take(const char *name, const struct expected_mapping *to)
 		f = files_of(fs, getpid(), &to->m);
 	}
 	CHECK(f && !fs->shortage && !strcmp(f->path, name));
-	CHECK_INT(worker_wait(w), 0);
+	CHECK_INT(worker_wait_until(w, 0), 0);
 	faults_stop();
-	WAIT_FOR((files_retry(fs, clock_now()), !worker_wait(w)) && f->state == FILE_READY);
+	WAIT_FOR((files_retry(fs, clock_now()), !worker_wait_until(w, 0)) &&
+		 f->state == FILE_READY);
 	CHECK(f->inspection && !f->inspecting);
 	files_free(fs);
 	worker_stop(w);

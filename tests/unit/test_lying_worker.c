@@ -16,7 +16,7 @@
 #include "test.h"
 #include "inspection/internal/block.h"
 #include "worker/internal/protocol.h"
-#include "worker/worker.h"
+#include "worker/internal/client.h"
 
 static void say(int sock, uint32_t kind, uint64_t id)
 {
@@ -143,7 +143,7 @@ static struct answer ask(const char *how)
 
 	CHECK_INT(worker_new(&w, &o), 0);
 	CHECK_INT(worker_inspect(w, fd, "true", NULL, answered, &a), 0);
-	CHECK_INT(worker_wait(w), 0);
+	CHECK_INT(worker_wait_until(w, 0), 0);
 	CHECK_INT(a.calls, 1);
 	worker_stop(w);
 	close(fd);
@@ -206,7 +206,7 @@ static struct answer ask_of(struct worker *w, int fd)
 	struct answer a = {0};
 
 	CHECK_INT(worker_inspect(w, fd, "a file", NULL, answered, &a), 0);
-	CHECK_INT(worker_wait(w), 0);
+	CHECK_INT(worker_wait_until(w, 0), 0);
 	CHECK_INT(a.calls, 1);
 	WAIT_FOR(!background_waiting(worker_background(w))); /* it is written to the cache */
 	return a;

@@ -90,7 +90,7 @@ static struct world *world_new(void)
 	CHECK_INT(claims_new(&w->pipeline.claims, &w->p.unwinders), 0);
 	CHECK_INT(symbolizer_new(&w->p.symbolizer, w->pipeline.files, w->p.worker, true), 0);
 	CHECK_INT(procfs_each_mapping(getpid(), find, w), 0);
-	CHECK_INT(worker_wait(w->p.worker), 0);
+	CHECK_INT(worker_wait_until(w->p.worker, 0), 0);
 	CHECK(w->self && w->self->state == FILE_READY && w->self->inspection->build_id_len);
 	CHECK(w->vdso && w->vdso->state == FILE_READY && w->vdso->inspection->build_id_len);
 	CHECK_INT(collector_new(&w->c), 0);
@@ -121,7 +121,7 @@ static uint32_t request(struct world *w, bool server_names)
 
 	CHECK_INT(symbolizer_request(w->p.symbolizer, w->c, server_names, 0, done, &calls), 0);
 	requests = worker_pending(w->p.worker);
-	CHECK_INT(worker_wait(w->p.worker), 0);
+	CHECK_INT(worker_wait_until(w->p.worker, 0), 0);
 	CHECK_INT(calls, 1);
 	return requests;
 }

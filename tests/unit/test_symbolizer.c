@@ -53,7 +53,7 @@ static void world_new_with(struct world *w, const char *cache_dir)
 	CHECK_INT(files_new(&w->fs, w->w, &w->set), 0);
 	CHECK_INT(symbolizer_new(&w->n, w->fs, w->w, true), 0);
 	CHECK_INT(procfs_each_mapping(getpid(), find_self, w), 1);
-	CHECK_INT(worker_wait(w->w), 0);
+	CHECK_INT(worker_wait_until(w->w, 0), 0);
 	CHECK(w->self && w->self->state == FILE_READY);
 }
 
@@ -95,7 +95,7 @@ static uint32_t ask(struct world *w, uint64_t offset)
 	CHECK_INT(symbolizer_request(w->n, c, false, 0, done, &calls), 0);
 	requests = worker_pending(w->w);
 	CHECK_INT(calls, !requests);
-	CHECK_INT(worker_wait(w->w), 0);
+	CHECK_INT(worker_wait_until(w->w, 0), 0);
 	CHECK_INT(calls, 1);
 	collector_free(c);
 	return requests;
@@ -161,7 +161,7 @@ TEST_IN_WORLD(many_at_once)
 			CHECK(dict_add(&c->frames, &f, sizeof(f)) != DICT_NONE);
 		}
 	CHECK_INT(symbolizer_request(w->n, c, false, 0, done, &calls), 0);
-	CHECK_INT(worker_wait(w->w), 0);
+	CHECK_INT(worker_wait_until(w->w, 0), 0);
 	CHECK_INT(calls, 1);
 	for (uint64_t i = 0; i < 4; i++) {
 		check_name(w, offset_of(w, first_function, i), "first_function");

@@ -291,9 +291,9 @@ TEST(a_process_for_each_owner)
 		struct inspected a = {0};
 
 		CHECK_INT(worker_inspect(w, files[i], names[i], NULL, answered, &a), 0);
-		CHECK_INT(worker_dispatch(w), 0);
+		worker_dispatch(w);
 		pids[i] = worker_pid(w);
-		CHECK_INT(worker_wait(w), 0);
+		CHECK_INT(worker_wait_until(w, 0), 0);
 		CHECK_INT(a.err, 0);
 		inspection_unref(a.i);
 		CHECK(pids[i] > 0);
@@ -373,7 +373,7 @@ TEST(ends_when_idle)
 		struct pollfd p = {.fd = worker_fd(w), .events = POLLIN};
 
 		CHECK(poll(&p, 1, (int)test_within(10) * 1000) == 1);
-		CHECK_INT(worker_dispatch(w), 0);
+		worker_dispatch(w);
 	}
 	CHECK(kill(pid, 0) && errno == ESRCH);
 	/* And back when there is something to do. */
@@ -397,7 +397,7 @@ TEST_OF_NASTY(killed_in_the_middle_is_tried_again)
 		struct pollfd p = {.fd = worker_fd(w), .events = POLLIN};
 
 		poll(&p, 1, 20);
-		CHECK_INT(worker_dispatch(w), 0);
+		worker_dispatch(w);
 		if (!killed && now() - from > 0.25 && worker_pid(w) > 0) {
 			killed = worker_pid(w);
 			CHECK(!kill(killed, SIGKILL));
@@ -511,7 +511,7 @@ TEST(stopped_with_requests_under_way)
 
 	CHECK_INT(worker_inspect(w, fd, "one", NULL, answered, &a), 0);
 	CHECK_INT(worker_inspect(w, fd, "two", NULL, answered, &b), 0);
-	CHECK_INT(worker_dispatch(w), 0);
+	worker_dispatch(w);
 	worker_stop(w);
 	CHECK(a.calls == 1 && a.err == -ECANCELED && b.calls == 1 && b.err == -ECANCELED);
 }
@@ -561,7 +561,7 @@ TEST_OF_WORKER(names_of_addresses)
 								  .n = 20000},
 				   NULL, named, &n),
 		  0);
-	CHECK_INT(worker_wait(w), 0);
+	CHECK_INT(worker_wait_until(w, 0), 0);
 	CHECK(n.calls == 1 && !n.err);
 	CHECK_INT(n.n, 20000);
 	CHECK_INT(n.found, 20000);

@@ -25,7 +25,7 @@ static int try_all(struct worker *w, int fd)
 
 	CHECK(!r || (r == -ENOMEM && faults_happened()));
 	if (!r)
-		CHECK_INT(worker_wait(w), 0);
+		CHECK_INT(worker_wait_until(w, 0), 0);
 	if (r)
 		return r;
 	CHECK_INT(a.err, 0);
@@ -41,7 +41,7 @@ static int try_all(struct worker *w, int fd)
 			     NULL, symbolized, &named);
 	CHECK(!r || (r == -ENOMEM && faults_happened()));
 	if (!r)
-		CHECK_INT(worker_wait(w), 0);
+		CHECK_INT(worker_wait_until(w, 0), 0);
 	inspection_unref(a.i);
 	if (!r)
 		CHECK_INT(named, 0);

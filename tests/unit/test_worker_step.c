@@ -157,7 +157,7 @@ static int step(struct stepping *s)
 	err = worker_step(s->w, &step, NULL, stepped, &t);
 	if (err)
 		return err;
-	CHECK_INT(worker_wait(s->w), 0);
+	CHECK_INT(worker_wait_until(s->w, 0), 0);
 	return t.err;
 }
 
@@ -241,7 +241,7 @@ TEST_OF_STEP(ends_when_idle)
 	siginfo_t any;
 
 	CHECK_INT(step(&s), 0);
-	WAIT_FOR(!worker_dispatch(s.w) && waitid(P_ALL, 0, &any, WEXITED | WNOHANG | WNOWAIT) < 0);
+	WAIT_FOR((worker_dispatch(s.w), waitid(P_ALL, 0, &any, WEXITED | WNOHANG | WNOWAIT) < 0));
 	CHECK_INT(errno, ECHILD);
 }
 

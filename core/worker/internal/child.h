@@ -20,7 +20,7 @@ struct child {
 	int err;              /* of a REPLY_READY that reports a failure; 0: none came */
 	char text[400];       /* of the same message */
 	bool ending, killed;  /* child_end() was called; SIGKILL was sent */
-	uint64_t end_ns;      /* CLOCK_MONOTONIC: what happens next if it has not ended */
+	uint64_t end_ns; /* CLOCK_MONOTONIC: when it is killed or, if it was, counts as stuck */
 };
 
 /* Starts `fusee worker 3 MEMORY ARGUMENTS` from /proc/self/exe, with at most CHILD_MAX_ARGUMENTS,
@@ -35,8 +35,8 @@ int child_start(struct child *, char *const *arguments, uint64_t memory_limit,
  * REPLY_READY or REPLY_DENIED, so that no process can keep the caller reading): the process is to
  * be ended. */
 int child_receive(struct child *, struct protocol_reply *, int *fd);
-/* Begins the end of the process: at once, or, with `kill` false, after 100 ms, as SIGKILL would
- * hide how a process ends that is about to end by itself. */
+/* Kills the process. With `kill` false only after 100 ms: it is about to end by itself, and SIGKILL
+ * would hide why. */
 void child_end(struct child *, bool kill);
 /*
  * true: the process has ended, and everything is closed. why: receives a phrase, "it was killed by

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What worker.c (the object), client.c, request.c (requests), pool.c (processes) and client_step.c
- * (steps) share. For no other file. */
+/* What worker.c (the object), client.c, request.c (requests), names.c (tables of names), pool.c
+ * (processes) and client_step.c (steps) share. For no other file. */
 #ifndef WORKER_CLIENT_H
 #define WORKER_CLIENT_H
 
@@ -19,7 +19,7 @@
 #define POOL_SLOTS 5
 #define POOL_DYING 16
 
-/* What a process works on. Steps never wait for inspections, nor clean files for others. */
+/* What a process works on. Steps never wait for inspections, nor clean files for other files. */
 enum client_lane { LANE_CLEAN, LANE_OTHERS, LANE_STEP_CLEAN, LANE_STEP_OTHERS, LANES };
 
 struct client_request {
@@ -58,7 +58,7 @@ struct slot {
 	struct client_request *current, *next; /* sent; to be sent next */
 	int unwinder;                          /* whose inspect() runs; -1: none */
 	char unwinder_name[32];
-	const char *reason; /* why the process is ended; NULL: by itself */
+	const char *reason; /* why the agent ends the process; NULL: it ended by itself */
 	bool timed_out;
 	uint64_t sent_ns, deadline; /* of `current` */
 	uint64_t inspect_ns;        /* CPU time that inspect() of the unwinder may take */
@@ -68,7 +68,7 @@ struct slot {
 	uint32_t requests; /* of this process */
 };
 
-/* A process that was killed and has not ended. */
+/* A process that the agent ends, and whose slot is free again. */
 struct dying {
 	struct child child; /* pid 0: none */
 	uint32_t user;      /* whose file it read last */
@@ -85,8 +85,8 @@ struct worker {
 	struct hashmap names;
 	uint64_t stamp; /* of this program, for the keys of tables */
 	struct refusals refusals;
-	/* The text in the cache by which they outlive a restart of the same program: another
-	 * program may survive such files. */
+	/* The text in the cache that keeps refusals after a restart. Its name has the stamp, as
+	 * another version of fusee may survive such files. */
 	char refusals_name[32];
 	struct owner_devices devices;
 	struct output_limit output_limit;
@@ -96,7 +96,7 @@ struct worker {
 	struct background *background;
 	struct poller poller;
 	uint64_t next_id;
-	uint32_t pending; /* requests without an answer */
+	uint32_t pending; /* as worker_pending() */
 	bool changed;     /* requests were added */
 	bool warned;      /* that a process cannot prepare itself */
 	struct client_request *delayed;
@@ -113,19 +113,20 @@ void pool_stop(struct worker *);
 int pool_start(struct worker *, struct slot *);
 /* Ends the process; reason: why, static; NULL: it ends by itself. pool_reap() says when. */
 void pool_end(struct worker *, struct slot *, const char *reason);
-/* Ends a process that does not work, so that the slot is free. false: too many processes do not
- * end. */
+/* Ends an idle process and frees its slot at once. false: too many processes are dying. */
 bool pool_retire(struct worker *, struct slot *);
-/* Moves on those that end. ended() is called when a slot's process has ended, or does not end. */
+/* Looks after processes that are being ended. Calls ended() when a slot is free again: its process
+ * has ended, or does not end when it is killed and is dying. */
 void pool_reap(struct worker *, void (*ended)(struct worker *, struct slot *, const char *why));
-/* inspect() of an unwinder begins: it may take so much CPU time. */
+/* inspect() of an unwinder begins, which may take this CPU time. */
 void pool_inspect_begins(struct slot *, uint32_t ms);
-/* Its time is over. false: it waits for other processes that need the CPU, and goes on until its
- * deadline. It ends if it takes less than a 16th of a CPU, and after four times its time. */
+/* Whether the slot's request has exceeded its time. inspect() that got too little of the CPU goes
+ * on, with a new deadline, for up to four times its time; but not if it uses less than a 16th of a
+ * CPU. */
 bool pool_is_late(struct slot *, uint64_t now);
 /* Logs what the processes print. */
 void pool_read_output(struct worker *);
-/* Has the user processes that do not end? Then its files are not read. */
+/* Whether too many processes that read the user's files do not end. Its files are not read then. */
 bool pool_is_stuck(const struct worker *, uint32_t user);
 /* Sets the timer to the next time limit, retry or idle exit. */
 void pool_set_timer(struct worker *);
@@ -138,6 +139,11 @@ int client_request_new(struct worker *, struct client_request **ret, int fd, con
 		       const struct worker_requester *, void *arg);
 void client_request_free(struct client_request *);
 int client_enqueue(struct worker *, struct client_request *);
+
+/* worker.c: the pid of a worker that runs, of a busy worker if there is any; 0: none runs. For
+ * tests.
+ */
+int worker_pid(const struct worker *);
 
 /* names.c: keeps the table that a worker has made. 0 or -errno: it is malformed. */
 int client_names_take(struct worker *, const struct client_request *, const struct protocol_reply *,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What worker processes print. Their stderr is a pipe, as a file may have taken a worker over: its
- * text reaches the log in lines, without control characters, and in bounded number. One thread.
+ * What worker processes print. Their stderr is a pipe, because a malicious file may control a
+ * worker: its text reaches the log in lines, without control characters, and in bounded number. One
+ * thread.
  */
 #ifndef WORKER_OUTPUT_H
 #define WORKER_OUTPUT_H
@@ -13,7 +14,7 @@
 #define OUTPUT_LINE 240u      /* bytes; longer lines are truncated */
 #define OUTPUT_MAX_LINES 200u /* of all workers in a minute; more with FUSEE_DEBUG */
 
-/* Of all workers of an agent, so that a new worker gets no new allowance. */
+/* One for all workers of an agent, so that a restarted worker may not print more. */
 struct output_limit {
 	uint64_t began_ns; /* of the current minute, CLOCK_MONOTONIC */
 	uint32_t lines;    /* in it */

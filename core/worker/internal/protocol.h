@@ -20,9 +20,9 @@
  *     NAMES            to agent     a memfd                       struct names_head
  *
  * A payload of a request up to PROTOCOL_INLINE bytes follows the struct; a longer payload is a
- * sealed memfd, FDS_PAYLOAD. A block of a reply is always a sealed memfd: the agent maps only what
- * can no longer change or shrink. The sender keeps its descriptors; the receiver owns, and closes,
- * the copies that it received.
+ * sealed memfd, FDS_PAYLOAD. A block of a reply is always a sealed memfd, which can no longer
+ * change or shrink when the agent maps it. The sender keeps its descriptors; the receiver owns, and
+ * closes, the copies that it received.
  */
 #ifndef WORKER_PROTOCOL_H
 #define WORKER_PROTOCOL_H

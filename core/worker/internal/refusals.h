@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that killed the worker or exceeded its time, by the key of their content, or by their inode
- * as long as it is unchanged. A key is what a worker answered, which the files of an owner may have
- * taken over, so it refuses files of the same owner only. One thread. */
+/* Files that killed the worker or exceeded its time, by the key of their content, and by their
+ * inode as long as it is unchanged. A worker computes the keys, and a malicious file may control
+ * it, so a key refuses only files of the same owner. One thread. */
 #ifndef WORKER_REFUSALS_H
 #define WORKER_REFUSALS_H
 
@@ -29,7 +29,7 @@ struct refusals {
 	uint32_t n;
 };
 
-/* Copies what the refusal has but `next`. Does nothing without memory. */
+/* Adds a copy. Does nothing without memory. */
 void refusals_add(struct refusals *, const struct refusal *);
 /* The refusal of that file, by its inode, or by its key (NULL: not known). NULL: it is not refused.
  * Valid until the next add. */
@@ -37,9 +37,9 @@ const struct refusal *refusals_find(const struct refusals *, const struct owner_
 				    const uint8_t *key);
 /* The unwinders that are not to inspect a file of that key. */
 uint64_t refusals_skip(const struct refusals *, const struct owner_file *, const uint8_t key[32]);
-/* Appends the newest refusal as a line. No effect if there is none. */
+/* Appends the newest refusal as a line, unless it only refuses unwinders. */
 void refusals_write(const struct refusals *, struct buf *);
-/* Adds those of a text of such lines; malformed lines are ignored. */
+/* Adds the refusals of a text of such lines; malformed lines are ignored. */
 void refusals_read(struct refusals *, const char *text);
 void refusals_fini(struct refusals *);
 #endif

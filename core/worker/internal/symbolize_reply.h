@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The block of the reply to REQUEST_SYMBOLIZE: functions, files and lines of addresses. The worker
- * writes it; the agent uses it only after a check, as a file may have taken the worker over. Host
- * byte order.
+ * writes it; the agent checks it before use, as a malicious file may control the worker. Host byte
+ * order.
  */
 #ifndef WORKER_SYMBOLIZE_REPLY_H
 #define WORKER_SYMBOLIZE_REPLY_H

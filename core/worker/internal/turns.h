@@ -18,9 +18,9 @@
 
 struct turns_item {
 	struct turns_item *next;
-	uint32_t uid; /* whose process maps the file, and which: not the file's owner */
+	uint32_t uid; /* user of the process that maps the file, not the file's owner */
 	pid_t pid;
-	uint64_t bytes; /* that the file holds */
+	uint64_t bytes; /* of the file on disk */
 };
 
 struct turns_user;
@@ -37,12 +37,12 @@ void turns_fini(struct turns *);
 /* 0; -EBUSY: the user has too many; -ENOMEM. The item is borrowed until it is taken. */
 int turns_add(struct turns *, struct turns_item *);
 /*
- * The next item, removed; NULL: none. now: CLOCK_MONOTONIC ns. over: of users above their share
- * too, after all others. prefer: a user whose turn goes on, or NULL. allowed(): whether an item of
- * this user may be taken now; NULL: each may.
+ * Removes and returns the next item; NULL: none. now: CLOCK_MONOTONIC ns. over: users above their
+ * share have turns too, after all others. prefer: a user whose turn goes on, or NULL. allowed():
+ * whether an item of this user may be taken now; NULL: each may.
  */
 struct turns_item *turns_take(struct turns *, uint64_t now, bool over, const uint32_t *prefer,
 			      bool (*allowed)(void *arg, uint32_t uid), void *arg);
-/* Adds to what a user had in this minute. */
+/* Adds time and bytes to what the user has had in this minute. */
 void turns_charge(struct turns *, uint32_t uid, uint64_t now, uint64_t ns, uint64_t bytes);
 #endif
