@@ -9,6 +9,7 @@
 #include "called.h"
 #include "chunks.h"
 #include "language.h"
+#include "probed.h"
 #include "replaced.h"
 #include "sample.h"
 #include "stack.h"
@@ -128,6 +129,15 @@ __attribute__((noinline)) int sampler_called(__u32 unused)
 	return step_out_of_call(u) == FUSEE_NEXT ? STEP_AGAIN : STEP_UNKNOWN_CODE;
 }
 
+/* leave_probe(), which is rare. */
+__attribute__((noinline)) int sampler_probed(__u32 unused)
+{
+	struct fusee_unwind *u = fusee_current();
+
+	__asm__ volatile("" : "+r"(unused));
+	return u ? leave_probe(u) : -1;
+}
+
 /* Steps a frame; or prepares a language's step: STEP_CLAIMED. */
 __attribute__((noinline)) int sampler_step(__u32 unused)
 {
@@ -144,6 +154,8 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 	s->next.exact = u->flags & FUSEE_PC_EXACT;
 	at = s->next.exact ? u->pc : u->pc - 1;
 	m = locate(u, s, at);
+	if ((!m || !m->file) && (u->pc & (PROBE_PAGE - 1)) <= PROBE_RETURNS && !sampler_probed(0))
+		return STEP_AGAIN;
 	if (!m || !(u->pc & (UPROBE_PAGE - 1))) { /* what is mapped before the page is not meant */
 		next = sampler_returned(0);
 		if (!m && next == STEP_UNKNOWN_CODE && u->flags & FUSEE_PC_EXACT)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/internal/walk_returns.h"
 
+#include "../../bpf/probed.h"
+
 #define PAGE 4096u
 
 static bool is_uprobe_page(const struct walk_context *c, uint64_t pc, uint64_t time)
@@ -14,8 +16,10 @@ static bool is_uprobe_page(const struct walk_context *c, uint64_t pc, uint64_t t
 }
 
 /* A return address is the first of the page, and the code that is looked up lies before it. */
-bool walk_in_uprobe_page(const struct fusee_native *n, const struct process_mapping *m)
+bool walk_in_uprobe_page(struct fusee_native *n, const struct process_mapping *m)
 {
+	if (m && !m->file && is_in_probe(&n->u))
+		return true;
 	return (!m || m->uprobes || !(n->u.pc % PAGE)) &&
 	       is_uprobe_page(n->arg, n->u.pc, n->u.time_ns);
 }
@@ -27,6 +31,8 @@ bool walk_original_return(struct fusee_native *n)
 	struct walk_context *c = n->arg;
 	const struct sample_returns *r = &c->returns;
 
+	if (!leave_probe(&n->u))
+		return true;
 	if (n->u.pc % PAGE || n->u.flags & (FUSEE_PC_EXACT | FUSEE_FIRST))
 		return false;
 	for (uint32_t i = 0; i < r->n; i++) {

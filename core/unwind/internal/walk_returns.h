@@ -8,9 +8,10 @@
 
 #include "unwind/walk_language.h"
 
-/* Is pc in the uprobe page? m: the mapping of the frame's code; NULL: none. */
-bool walk_in_uprobe_page(const struct fusee_native *, const struct process_mapping *m);
-/* pc is in the uprobe page: sets it to the return address that was replaced. false: the sample does
- * not say what it was, or the thread was interrupted in the page itself. */
+/* Is pc in the uprobe page, or in the call that a uprobe is? m: the mapping of the frame's code;
+ * NULL: none. */
+bool walk_in_uprobe_page(struct fusee_native *, const struct process_mapping *m);
+/* pc is there: sets it to the return address that was replaced, or to where the thread goes on.
+ * false: the sample does not say what it was, or the thread was interrupted in the page itself. */
 bool walk_original_return(struct fusee_native *);
 #endif

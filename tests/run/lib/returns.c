@@ -135,6 +135,34 @@ CALLS(probed_copied_b, odd)
 CALLS(probed_copied_a, probed_copied_b)
 CALLS(run_copied, probed_copied_a)
 
+/* Linux 6.18 makes a probe on a nop of five bytes a call. */
+LEAF(nop)
+CALLS(plain_nop, leaf_nop)
+void probed_nop(void), probed_short_nop(void);
+__asm__("	.type probed_nop,@function\n"
+	"probed_nop:\n"
+	"	.cfi_startproc\n"
+	"	.byte 0x0f,0x1f,0x44,0x00,0x00\n"
+	"	push %rbp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_offset %rbp,-16\n"
+	"	mov %rsp,%rbp\n"
+	"	call plain_nop\n"
+	"	pop %rbp\n"
+	"	.cfi_restore %rbp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	"	.size probed_nop,.-probed_nop\n"
+	"	.type probed_short_nop,@function\n"
+	"probed_short_nop:\n"
+	"	.cfi_startproc\n"
+	"	.byte 0x0f,0x1f,0x44,0x00,0x00\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	"	.size probed_short_nop,.-probed_short_nop\n");
+CALLS(run_nop, probed_nop)
+
 /* Most time of this goes to the kernel, and to what probed functions return to. */
 FN void probed_short(void)
 {
@@ -142,8 +170,10 @@ FN void probed_short(void)
 }
 FN void run_short(void)
 {
-	for (int i = 0; i < 2000; i++)
+	for (int i = 0; i < 1000; i++) {
 		probed_short();
+		probed_short_nop();
+	}
 	sink++;
 }
 
@@ -159,8 +189,9 @@ static void install(void)
 
 FN void run_all(void)
 {
-	static void (*const runs[])(void) = {run_single, run_deep,   run_recursive, run_jump,
-					     run_tail,   run_signal, run_copied,    run_short};
+	static void (*const runs[])(void) = {run_single, run_deep, run_recursive,
+					     run_jump,   run_tail, run_signal,
+					     run_copied, run_nop,  run_short};
 
 	for (size_t i = 0;; i = (i + 1) % (sizeof(runs) / sizeof(*runs))) {
 		int64_t end = now() + SPIN_NS;
