@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "symbols/internal/debuglink.h"
-#include "symbols/internal/demangle.h"
+#include "demangle/demangle.h"
 #include "symbols/internal/dwarf.h"
 #include "symbols/internal/fde.h"
 #include "symbols/internal/gopclntab.h"

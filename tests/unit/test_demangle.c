@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/symbols
+// check: fast, covers core/demangle
 #include "test.h"
 
 #include "base/buf.h"
-#include "symbols/internal/demangle.h"
+#include "demangle/demangle.h"
 #include "base/utf8.h"
 
 static struct demangler *d;
@@ -41,6 +41,68 @@ TEST(rust)
 		  "core::fmt::Formatter::pad");
 	CHECK_STR(of("_RNvC6_123foo3bar"), "123foo::bar");
 	CHECK_STR(of("_RNvNtCs1234_7mycrate3foo3bar"), "mycrate::foo::bar");
+}
+
+/* Most of them are of libphobos, and what c++filt makes of them, without parameters. */
+TEST(dlang)
+{
+	CHECK_STR(of("_Dmain"), "D main");
+	CHECK_STR(of("_D1d__T4WorkTlZQi4burnMFNbNiiZv"), "d.Work!(long).Work.burn");
+	CHECK_STR(of("_D4core4time13TimeException6__ctorMFNaNbNfAyaC6object9ThrowableQvmZ"
+		     "CQCoQCmQCk"),
+		  "core.time.TimeException.this");
+	CHECK_STR(of("_D3std5array__T14arrayAllocImplVbi0TAaTmZQBaFNaNbmZQp"),
+		  "std.array.arrayAllocImpl!(false, char[], ulong).arrayAllocImpl");
+	CHECK_STR(of("_D3std6base64__T10Base64ImplVai45Vai95Vai0Z12decodeLengthFNaNbNfImZm"),
+		  "std.base64.Base64Impl!('-', '_', '\\x00').decodeLength");
+	CHECK_STR(of("_D3std8bitmanip8BitArray7bitsSetMxFNbNdZ9__lambda2MFNaNbNiNfmZb"),
+		  "std.bitmanip.BitArray.bitsSet.__lambda2");
+	CHECK_STR(of("_D3std6format8internal6floats__T11printFloatATDFNaNbNfAxaZvTeTaZQBgFNaNf"
+		     "KQBbxeSQCzQCy4spec__T10FormatSpecTaZQpAyaimbZv"),
+		  "std.format.internal.floats.printFloatA!(void delegate(const(char)[]), real, "
+		  "char).printFloatA");
+	CHECK_STR(of("_D3gcc8sections3elf12scanSegmentsFNbNiIKS4core3sys5linux4link12"
+		     "dl_phdr_infoPSQCxQCwQCq3DSOZv"),
+		  "gcc.sections.elf.scanSegments");
+	CHECK_STR(of("_D3std7variant__T8VariantNVmi32ZQp6__dtorMFZv"),
+		  "std.variant.VariantN!(32uL).VariantN.~this");
+	CHECK_STR(of("_D1a1bHiAya@plt"), "a.b@plt");
+	/* no names of D, or with more than is read */
+	CHECK_STR(of("_D"), "_D");
+	CHECK_STR(of("_Data"), "_Data");
+	CHECK_STR(of("_D4burn"), "_D4burn");
+	CHECK_STR(of("_D9burnFZv"), "_D9burnFZv");
+	CHECK_STR(of("_D1dQaFZv"), "_D1dQaFZv");
+	CHECK_STR(of("_D1dQZZZZZZZZZZZZaFZv"), "_D1dQZZZZZZZZZZZZaFZv");
+}
+
+/* Each beginning of a name, types in types, and types that refer to types that do. */
+TEST_FOR(hostile_dlang, 20)
+{
+	static const char name[] =
+		"_D3std6format8internal6floats__T11printFloatATDFNaNbNfAxaZvTeTaZ"
+		"QBgFNaNfKQBbxeSQCzQCy4spec__T10FormatSpecTaZQpAyaimbZv";
+	char text[8192] = "_D1a1bF", *end = text + 7;
+
+	for (size_t n = 0; n < sizeof(name); n++) {
+		char *copy = strndup(name, n);
+
+		CHECK(*of(copy) || !n);
+		free(copy);
+	}
+	memset(end, 'A', 8000);
+	CHECK_STR(of(text), text);
+	memset(end, 0, 8000);
+	strcpy(end, "HiHii");
+	for (end += 5; end < text + 4000; end += 6)
+		strcpy(end, "HQfQgi");
+	strcpy(end, "Zv");
+	CHECK(*of(text));
+	strcpy(text, "_D1a__T1bTHii");
+	for (end = text + 13; end < text + 4000; end += 6)
+		strcpy(end, "THQeQf");
+	strcpy(end, "Z1cFZv");
+	CHECK(*of(text));
 }
 
 TEST(c_stays)

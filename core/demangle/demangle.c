@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Calls libiberty's demanglers, with limits and a cache. */
-#include "symbols/internal/demangle.h"
+/* Calls libiberty's demanglers and that of D, with limits and a cache. */
+#include "demangle/demangle.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/dict.h"
 #include "base/utf8.h"
+#include "demangle/internal/dlang.h"
 
 #define MAX_INPUT 8192   /* the demanglers use about 64 bytes of stack for each byte */
 #define MAX_OUTPUT 16384 /* a short name can demangle to an unbounded text */
@@ -103,6 +104,8 @@ static bool run(struct demangler *d, const char *s, size_t len)
 	if (is_old_rust(s, len) && rust_demangle_callback(s, 0, take, d))
 		return true;
 	buf_reset(&d->text);
+	if (s[0] == '_' && s[1] == 'D')
+		return demangle_d(s, take, d);
 	if ((s[0] == '_' && s[1] == 'Z') || !strncmp(s, "_GLOBAL_", 8))
 		return cplus_demangle_v3_callback(s, DMGL_ANSI, take, d);
 	return false;
@@ -220,7 +223,7 @@ const char *demangle(struct demangler *d, const char *s)
 	size_t len = strlen(s);
 
 	/* most C names: not mangled, no suffix, printable */
-	if (!(s[0] == '_' && (s[1] == 'Z' || s[1] == 'R' || s[1] == 'G')) && !memchr(s, '.', len) &&
+	if (!(s[0] == '_' && s[1] && strchr("ZRGD", s[1])) && !memchr(s, '.', len) &&
 	    utf8_printable(s, len))
 		return s;
 	return cached(d, s, len, false);
