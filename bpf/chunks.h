@@ -21,10 +21,10 @@ FUSEE_FN struct map_chunk *chunk_at(__u32 chunk)
 	return fusee_bpf_map_lookup_elem(&sampler_chunks, &chunk);
 }
 
-/* The chunk of the list that may hold this address. */
-FUSEE_FN struct map_chunk *chunk_of(__u32 first, __u64 at)
+/* The chunk of the list that may hold this address; *chunk is the first, and is set to this. */
+FUSEE_FN struct map_chunk *find_chunk(__u32 *chunk, __u64 at)
 {
-	struct map_chunk *c = chunk_at(first);
+	struct map_chunk *c = chunk_at(*chunk);
 
 	for (__u32 i = 1; i < MAX_CHUNKS; i++) {
 		__u32 last;
@@ -34,9 +34,15 @@ FUSEE_FN struct map_chunk *chunk_of(__u32 first, __u64 at)
 		last = c->n - 1;
 		if (last >= CHUNK_MAPPINGS || at < c->mappings[last].hi)
 			break;
-		c = chunk_at(c->next);
+		*chunk = c->next;
+		c = chunk_at(*chunk);
 	}
 	return c;
+}
+
+FUSEE_FN struct map_chunk *chunk_of(__u32 first, __u64 at)
+{
+	return find_chunk(&first, at);
 }
 
 /* The index of the first mapping that ends above an address; CHUNK_MAPPINGS or c->n: none does. */

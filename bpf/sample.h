@@ -60,6 +60,9 @@ struct search {
 struct next_frame {
 	__u32 guessed; /* it was guessed */
 	__u32 exact;   /* it was interrupted: pc is in no call */
+	/* Where the mapping is that was found last, [u->map_lo, u->map_hi): a chunk, and its index
+	 * in that. */
+	__u32 chunk, mapping;
 };
 
 struct scratch {

@@ -27,19 +27,58 @@ __attribute__((weak, noinline)) int fusee_step_framepointer(__u32 slot)
 	return FUSEE_PASS;
 }
 
-/* Finds the frame's mapping and sets what the steps read of it. NULL: no published mapping. */
-FUSEE_FN struct chunk_mapping *locate(struct fusee_unwind *u, struct scratch *s, __u64 at)
+/* The mapping that was found last, which is most often the caller's too; NULL: it does not hold
+ * this address. If the list was written since, the walk is discarded. */
+FUSEE_FN struct chunk_mapping *found_mapping(const struct fusee_unwind *u, const struct scratch *s,
+					     __u64 at)
 {
-	struct map_chunk *c = chunk_of(s->chunk, at);
-	struct chunk_mapping *m = c ? mapping_of(c, at) : 0;
+	struct chunk_mapping *m;
+	__u32 i = s->next.mapping;
+	struct map_chunk *c;
 
-	if (!m)
+	if (at - u->map_lo >= u->map_hi - u->map_lo)
 		return 0;
+	c = chunk_at(s->next.chunk);
+	__asm__ volatile("" : "+r"(i)); /* the verifier needs the bound */
+	if (!c || i >= CHUNK_MAPPINGS)
+		return 0;
+	m = &c->mappings[i];
+	return m->lo == u->map_lo ? m : 0;
+}
+
+/* Searches for the mapping and sets what the steps read of it. NULL: no published mapping. */
+FUSEE_FN struct chunk_mapping *search_mapping(struct fusee_unwind *u, struct scratch *s, __u64 at)
+{
+	__u32 chunk = s->chunk, i;
+	struct map_chunk *c = find_chunk(&chunk, at);
+	struct chunk_mapping *m;
+
+	if (!c)
+		return 0;
+	i = first_above(c, at);
+	if (i >= c->n || i >= CHUNK_MAPPINGS)
+		return 0;
+	m = &c->mappings[i];
+	if (at < m->lo)
+		return 0;
+	s->next.chunk = chunk;
+	s->next.mapping = i;
 	u->map_lo = m->lo;
 	u->map_hi = m->hi;
 	u->file = m->file;
 	u->bias = m->bias;
-	u->offset = u->pc - m->bias;
+	return m;
+}
+
+/* Finds the frame's mapping. NULL: no published mapping. */
+FUSEE_FN struct chunk_mapping *locate(struct fusee_unwind *u, struct scratch *s, __u64 at)
+{
+	struct chunk_mapping *m = found_mapping(u, s, at);
+
+	if (!m)
+		m = search_mapping(u, s, at);
+	if (m)
+		u->offset = u->pc - m->bias;
 	return m;
 }
 
@@ -175,7 +214,6 @@ __attribute__((noinline)) int sampler_answered(int answer)
 {
 	struct fusee_unwind *u = fusee_current();
 	struct scratch *s = scratch();
-	struct map_chunk *c;
 	struct chunk_mapping *m;
 	int next;
 
@@ -189,8 +227,7 @@ __attribute__((noinline)) int sampler_answered(int answer)
 	if (answer == FUSEE_AGAIN)
 		return s->idle++ < MAX_IDLE ? STEP_CLAIMED
 					    : language_stop(u, s, WALK_FAULT_ENDLESS);
-	c = chunk_of(s->chunk, s->claimed.at);
-	m = c ? mapping_of(c, s->claimed.at) : 0;
+	m = found_mapping(u, s, s->claimed.at);
 	if (!m)
 		return STEP_CHANGED;
 	next = language_turn(u, s, m, s->claimed.at, answer);
@@ -258,6 +295,7 @@ FUSEE_FN void walk_begin(const struct sampler_context *c, struct fusee_unwind *u
 
 	begin(u, &s->regs);
 	u->tls = thread_pointer();
+	u->map_lo = u->map_hi = 0; /* nothing is found yet */
 	if (languages)
 		language_begin(u, s);
 	r->nkernel = 0;
