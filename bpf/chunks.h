@@ -52,7 +52,7 @@ FUSEE_FN __u32 first_above(struct map_chunk *c, __u64 at)
 
 	if (high > CHUNK_MAPPINGS)
 		return CHUNK_MAPPINGS;
-	for (__u32 i = 0; i < 6 && low < high; i++) { /* 2^6 > CHUNK_MAPPINGS */
+	for (__u32 i = 0; i < 5 && low < high; i++) { /* 2^5 > CHUNK_MAPPINGS */
 		__u32 middle = (low + high) / 2;
 
 		/* the verifier of 5.10 needs the bound that the compiler has proved */

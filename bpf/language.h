@@ -33,10 +33,11 @@ struct sent_key {
 	__u32 kind, slot;
 };
 
-/* The keys that were sent or are sent with this sample. */
+/* The keys that were sent or are sent with this sample. The core sizes the map; what finds no room
+ * is sent again. */
 struct {
 	__uint(type, 9 /* LRU_HASH */);
-	__uint(max_entries, 16384);
+	__uint(max_entries, 4096);
 	__type(key, struct sent_key);
 	__type(value, __u32);
 } sampler_sent SEC(".maps");

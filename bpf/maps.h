@@ -10,8 +10,8 @@
 #include <linux/types.h>
 #endif
 
-#define CHUNK_MAPPINGS 48u         /* of a map chunk */
-#define MAX_CHUNKS 22u             /* of a process: 1056 mappings */
+#define CHUNK_MAPPINGS 24u         /* of a map chunk */
+#define MAX_CHUNKS 44u             /* of a process: 1056 mappings */
 #define SAMPLER_STEPS 8192u        /* of a walk; a deeper stack is walked if there is time for it */
 #define SAMPLER_DEEP_STEPS 131072u /* of the deeper part */
 #define SAMPLER_DEEP_SHARE 4u      /* that part may take one of so many ns of a CPU's time */

@@ -12,9 +12,11 @@
 #include "kernel.h"
 #include "maps.h"
 
+/* This map and sampler_rates allocate their entries when they are added, if the kernel allows that:
+ * programs_may_allocate(). */
 struct {
 	__uint(type, 1 /* HASH */);
-	__uint(max_entries, 8192); /* preallocated: before 6.1, perf events allow no other */
+	__uint(max_entries, 8192);
 	__type(key, __u32);
 	__type(value, struct pid_entry);
 } sampler_pids SEC(".maps");

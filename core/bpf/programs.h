@@ -14,6 +14,9 @@ struct bpf_object;
 int programs_next_id(uint32_t id, uint32_t *next);
 /* Programs see pids of the first pid namespace: are these the pids that this process sees? */
 bool programs_see_our_pids(void);
+/* May programs of perf events use hash maps that allocate an entry when it is added (since Linux
+ * 6.1), and not all of them when they are made? */
+bool programs_may_allocate(void);
 /* Opens an object of len bytes, which may be freed after that, whose programs unwind no stacks: the
  * maps of <fusee/unwinder.bpf.h>, a slab among them, are not made for it. 0 or -errno. */
 int programs_open(struct bpf_object **ret, const char *name, const void *bytes, size_t len);

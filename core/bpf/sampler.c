@@ -25,7 +25,14 @@
 #define DEFAULT_TABLES (4u << 20)
 #define FRAME_BYTES (FUSEE_PAGE_WORDS * 4u)
 #define MAX_FRAMES (1u << FUSEE_FRAME_BITS)
-#define DEFAULT_CHUNKS 512u
+/* Map chunks: so many, and so many for each CPU. */
+#define SOME_CHUNKS 448u
+#define CPU_CHUNKS 32u
+#define MAX_ALL_CHUNKS 8192u
+/* Keys of emissions that are known to be sent, as many for each CPU. */
+#define CPU_SENT 2048u
+#define LEAST_SENT 4096u
+#define MOST_SENT 65536u
 /* Of the time since the last wake this part may be used for the next: 5 %. What was not used is
  * saved up to WAKE_SAVED_NS, so that a moment in which many programs begin is no time of waiting.
  */
@@ -156,21 +163,67 @@ static int exclude_languages(struct bpf_sampler *b)
 	return r;
 }
 
+static uint32_t possible_cpus(void)
+{
+	int cpus = libbpf_num_possible_cpus();
+
+	return cpus > 0 ? (uint32_t)cpus : 1;
+}
+
+static uint32_t chunks_for_cpus(void)
+{
+	uint64_t n = SOME_CHUNKS + (uint64_t)possible_cpus() * CPU_CHUNKS;
+
+	return n < MAX_ALL_CHUNKS ? (uint32_t)n : MAX_ALL_CHUNKS;
+}
+
+static uint32_t sent_for_cpus(void)
+{
+	uint64_t n = (uint64_t)possible_cpus() * CPU_SENT;
+
+	return n < LEAST_SENT ? LEAST_SENT : n < MOST_SENT ? (uint32_t)n : MOST_SENT;
+}
+
+/* Maps of processes have the memory of the processes that there are. */
+static int allocate_on_demand(struct bpf_sampler *b)
+{
+	static const char *const names[] = {"sampler_pids", "sampler_rates"};
+	int r = 0;
+
+	if (!programs_may_allocate())
+		return 0;
+	for (uint32_t i = 0; !r && i < sizeof(names) / sizeof(*names); i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(b->object, names[i]);
+
+		r = map ? bpf_map__set_map_flags(map, BPF_F_NO_PREALLOC) : -ENOENT;
+	}
+	return r;
+}
+
+static int size_maps(struct bpf_sampler *b)
+{
+	const struct {
+		const char *name;
+		uint32_t n;
+	} sizes[] = {
+		{"fusee_slabs", b->slabs.n},         {"fusee_frames", b->frames.n},
+		{"fusee_frame_states", b->frames.n}, {"sampler_chunks", b->chunks.n},
+		{"sampler_copies", possible_cpus()}, {"sampler_sent", sent_for_cpus()},
+	};
+	int r = allocate_on_demand(b);
+
+	for (uint32_t i = 0; !r && i < sizeof(sizes) / sizeof(*sizes); i++)
+		r = size_map(b, sizes[i].name, sizes[i].n);
+	return r;
+}
+
 static int load(struct bpf_sampler *b)
 {
 	struct bpf_program *tick = bpf_object__find_program_by_name(b->object, "sampler_tick");
-	int r = size_map(b, "fusee_slabs", b->slabs.n), cpus = libbpf_num_possible_cpus();
+	int r = size_maps(b);
 
 	if (!r)
-		r = size_map(b, "fusee_frames", b->frames.n);
-	if (!r)
-		r = size_map(b, "fusee_frame_states", b->frames.n);
-	if (!r)
 		r = exclude_languages(b);
-	if (!r)
-		r = size_map(b, "sampler_chunks", b->chunks.n);
-	if (!r)
-		r = size_map(b, "sampler_copies", cpus > 0 ? (uint32_t)cpus : 1);
 	if (!r)
 		r = bpf_object__load(b->object);
 	if (r)
@@ -232,7 +285,7 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 	libbpf_set_print(log_libbpf);
 	b->set = set;
 	b->foreign_pids = !programs_see_our_pids();
-	b->chunks.n = (o->chunks ? o->chunks : DEFAULT_CHUNKS) + 1;
+	b->chunks.n = (o->chunks ? o->chunks : chunks_for_cpus()) + 1;
 	r = sampler_object_choose(b, why);
 	if (r)
 		goto out;

@@ -21,7 +21,8 @@ struct bpf_sampler;
 struct bpf_sampler_options {
 	/* Cap of all unwind tables in the kernel, allocated at once; 0: 4 MiB. */
 	uint64_t table_bytes;
-	/* Map chunks, of up to 64 executable mappings of a process each; 0: 512. */
+	/* Map chunks, of up to 24 executable mappings of a process each; 0: 448, and 32 for each
+	 * CPU. */
 	uint32_t chunks;
 };
 

@@ -13,7 +13,7 @@
 #include "pipeline/internal/kernel_view.h"
 #include "test.h"
 
-#define CHUNKS 20u
+#define CHUNKS 40u
 #define SECOND 1000000000ull
 
 struct world {
@@ -109,6 +109,17 @@ static void update(struct world *w)
 static struct map_chunk *chunk_of(const struct world *w)
 {
 	return &w->b.chunks.at[w->v->published.chunk];
+}
+
+/* The mapping of this index in the list. */
+static struct chunk_mapping *mapping_at(const struct world *w, uint32_t i)
+{
+	struct map_chunk *c = chunk_of(w);
+
+	for (; i >= CHUNK_MAPPINGS && c->next; i -= CHUNK_MAPPINGS)
+		c = &w->b.chunks.at[c->next];
+	CHECK(i < c->n);
+	return &c->mappings[i];
 }
 
 /* As vm_unmapped_area does in the kernel, over the first mapping. */
@@ -216,11 +227,11 @@ TEST_IN_WORLD(more_ranges_than_are_remembered)
 	update(w);
 	when = give_out(w);
 	for (uint32_t i = 0; i < MAX_MARKS; i++)
-		chunk_of(w)->mappings[i].changed = when;
+		mapping_at(w, i)->changed = when;
 	kernel_view_mark_dirty(&w->views, w->p);
 	kernel_views_update(&w->views, when - 1);
 	CHECK(!chunk_of(w)->blurred);
-	chunk_of(w)->mappings[MAX_MARKS].changed = when;
+	mapping_at(w, MAX_MARKS)->changed = when;
 	kernel_view_mark_dirty(&w->views, w->p);
 	kernel_views_update(&w->views, when - 1);
 	CHECK(chunk_of(w)->blurred == when);
