@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/made_code.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +41,13 @@ struct reading {
 	uint64_t began;            /* 0: there was no such reading */
 };
 
+/* What a reading read, by which an equal reading is known. A process that makes its code so that
+ * two are equal has a wrong table of its own code. */
+struct digest {
+	uint64_t bytes; /* 0: nothing was read, or it is to be looked at again */
+	XXH128_hash_t hash;
+};
+
 /* Executable memory without a file. */
 struct region {
 	struct made_code *all;
@@ -47,7 +57,7 @@ struct region {
 	uint64_t lo, hi, bias;
 	struct hashmap starts;   /* by start_key(): number of the first reading that has it */
 	uint64_t readings, done; /* that were begun; and of these the last whose end came */
-	struct buf image;        /* the newest */
+	struct digest newest;    /* of what the worker was handed */
 	struct reading at[KEPT]; /* the newest first */
 	uint64_t table;          /* number of the newest table */
 	uint64_t sampled;        /* time of the newest sample */
@@ -95,7 +105,6 @@ static void region_free(struct region *r)
 	for (uint32_t i = 0; i < KEPT; i++)
 		inspection_unref(r->at[i].tables);
 	hashmap_fini(&r->starts);
-	buf_fini(&r->image);
 	free(r);
 }
 
@@ -142,7 +151,6 @@ static uint64_t held(const struct made_code *m)
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct region *r = m->regions[i];
 
-		bytes += r->image.len;
 		for (uint32_t k = 0; k < KEPT; k++)
 			bytes += r->at[k].tables ? r->at[k].tables->bytes : 0;
 	}
@@ -275,7 +283,7 @@ static void on_inspected(void *arg, int err, const char *text, struct inspection
 	keep(r, err ? NULL : i, began);
 	r->table = ++m->tables;
 	if (err)
-		buf_reset(&r->image); /* it is tried again */
+		r->newest.bytes = 0; /* it is tried again */
 	m->changed(m->arg, r->process);
 }
 
@@ -287,15 +295,15 @@ static void note_start(void *arg, uint64_t key, void *value)
 	v->starts[v->n++] = key;
 }
 
-/* Has the worker look at the newest image. 0 or -errno. */
-static int inspect(struct region *r, uint64_t began)
+/* Has the worker look at what was read. 0 or -errno. */
+static int inspect(struct region *r, const struct buf *image, uint64_t began)
 {
 	struct worker_requester by = {.uid = r->uid, .pid = r->process->pid};
 	int err;
 
 	/* Whose bytes these are: no worker sees those of two users. No device has such a number. */
 	by.copy_of = 1ull << 63 | r->uid;
-	r->fd = made_image_file(&r->image);
+	r->fd = made_image_file(image);
 	if (r->fd < 0)
 		return r->fd;
 	r->began = began;
@@ -306,6 +314,29 @@ static int inspect(struct region *r, uint64_t began)
 	r->began = 0;
 	close(r->fd);
 	return err;
+}
+
+static bool is_equal(const struct digest *a, const struct digest *b)
+{
+	return a->bytes == b->bytes && XXH128_isEqual(a->hash, b->hash);
+}
+
+/* Has the worker make a table of what was read, unless it was read before. 0 or -errno. */
+static int look_at(struct region *r, const struct buf *image, uint64_t began)
+{
+	struct digest now = {image->len, XXH3_128bits(image->p, image->len)};
+
+	if (is_equal(&now, &r->newest)) {
+		if (r->at[0].tables)
+			inspection_ref(r->at[0].tables);
+		keep(r, r->at[0].tables, began);
+		return 0;
+	}
+	r->newest = now;
+	if (held(r->all) > MOST_BYTES)
+		return -EDQUOT;
+	r->all->counts.changed++;
+	return inspect(r, image, began);
 }
 
 /* Reads the code of a region. The same code and starts as before need no new table. */
@@ -325,29 +356,16 @@ static int read_region(struct region *r)
 	}
 	free(v.starts);
 	r->all->bytes += image.len;
-	if (err) {
-		buf_fini(&image);
-		return err;
-	}
-	if (image.len == r->image.len && !memcmp(image.p, r->image.p, image.len)) {
-		buf_fini(&image);
-		if (r->at[0].tables)
-			inspection_ref(r->at[0].tables);
-		keep(r, r->at[0].tables, began);
-		return 0;
-	}
-	buf_fini(&r->image);
-	r->image = image;
-	if (held(r->all) > MOST_BYTES)
-		return -EDQUOT;
-	r->all->counts.changed++;
-	return inspect(r, began);
+	if (!err)
+		err = look_at(r, &image, began);
+	buf_fini(&image);
+	return err;
 }
 
 /* Nothing is known of the code now: what waits is never known to be right. */
 static void fail(struct region *r, uint64_t now)
 {
-	buf_reset(&r->image); /* so that a table is made again */
+	r->newest.bytes = 0; /* so that a table is made again */
 	r->readings++;
 	keep(r, NULL, now);
 	r->table = ++r->all->tables;

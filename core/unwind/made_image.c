@@ -35,13 +35,13 @@ static uint32_t choose(const struct made_view *v, uint64_t pieces[MADE_MAX_PIECE
 	return n;
 }
 
-/* Appends the code of `n` pieces in a row. Returns its bytes; 0: it is not there; -errno. */
+/* Reads the code of `n` pieces in a row, which `code` has room for. Returns its bytes; 0: it is not
+ * there; -errno. */
 static int read_pieces(struct opener *o, const struct made_view *v, uint64_t first, uint32_t n,
-		       struct buf *code, uint64_t *vaddr)
+		       char *code, uint64_t *vaddr)
 {
-	static char bytes[OPENER_MAX_BYTES];
 	uint64_t lo = first * MADE_PIECE_BYTES, hi = lo + (uint64_t)n * MADE_PIECE_BYTES;
-	struct opener_query q = {.kind = OPENER_MEMORY, .pid = v->pid, .buf = bytes};
+	struct opener_query q = {.kind = OPENER_MEMORY, .pid = v->pid, .buf = code};
 	struct opener_answer a;
 	int err;
 
@@ -52,9 +52,8 @@ static int read_pieces(struct opener *o, const struct made_view *v, uint64_t fir
 	err = opener_call(o, &q, &a);
 	if (err)
 		return err == -EFAULT ? 0 : err;
-	buf_add(code, bytes, q.len);
 	*vaddr = lo - v->bias;
-	return code->error ? code->error : (int)q.len;
+	return (int)q.len;
 }
 
 /* How many of the pieces follow each other, as far as one call reads them. */
@@ -67,47 +66,75 @@ static uint32_t in_a_row(const uint64_t *pieces, uint32_t n)
 	return i;
 }
 
-static void add_word(struct buf *b, uint64_t word)
+/* What was read: ranges of addresses and bytes, and the bytes of all of them. */
+struct made_ranges {
+	uint64_t at[2 * MADE_MAX_PIECES];
+	uint32_t n;
+	size_t bytes;
+};
+
+/* Reads the pieces into `code`, one behind the other. 0 or -errno. */
+static int read_all(struct opener *o, const struct made_view *v, const uint64_t *pieces, uint32_t n,
+		    char *code, struct made_ranges *got)
 {
-	buf_add(b, &word, sizeof(word));
+	int r = 0;
+
+	for (uint32_t i = 0, row; i < n && r >= 0; i += row) {
+		uint64_t vaddr = 0, len, *last = got->n ? &got->at[2 * got->n - 2] : NULL;
+
+		row = in_a_row(pieces + i, n - i);
+		r = read_pieces(o, v, pieces[i], row, code + got->bytes, &vaddr);
+		if (!r && row > 1) { /* a page is missing: in another piece perhaps */
+			row = 1;
+			r = read_pieces(o, v, pieces[i], row, code + got->bytes, &vaddr);
+		}
+		len = r > 0 ? (uint64_t)r : 0;
+		got->bytes += len;
+		if (last && len && last[0] + last[1] == vaddr) {
+			last[1] += len;
+		} else if (len) {
+			got->at[2 * got->n] = vaddr;
+			got->at[2 * got->n++ + 1] = len;
+		}
+	}
+	return r < 0 ? r : 0;
 }
 
+static char *put_words(char *to, const uint64_t *words, size_t n)
+{
+	memcpy(to, words, n * sizeof(*words));
+	return to + n * sizeof(*words);
+}
+
+/* The code is read into its place behind the largest head, and moved if that is smaller, so that it
+ * is in memory once. */
 int made_image_read(struct opener *o, struct made_view *v, struct buf *out)
 {
-	uint64_t pieces[MADE_MAX_PIECES], ranges[2 * MADE_MAX_PIECES];
-	struct buf code = {0};
-	uint32_t n, got = 0;
-	int r = 0;
+	uint64_t pieces[MADE_MAX_PIECES];
+	struct made_ranges got = {.n = 0};
+	size_t from = out->len, head;
+	char *p, *code, *to;
+	uint32_t n;
+	int r;
 
 	qsort(v->starts, v->n, sizeof(*v->starts), by_number);
 	n = choose(v, pieces);
-	for (uint32_t i = 0, row; i < n && r >= 0; i += row) {
-		uint64_t vaddr = 0, len;
-
-		row = in_a_row(pieces + i, n - i);
-		r = read_pieces(o, v, pieces[i], row, &code, &vaddr);
-		if (!r && row > 1) { /* a page is missing: in another piece perhaps */
-			row = 1;
-			r = read_pieces(o, v, pieces[i], row, &code, &vaddr);
-		}
-		len = r > 0 ? (uint64_t)r : 0;
-		if (got && len && ranges[2 * got - 2] + ranges[2 * got - 1] == vaddr) {
-			ranges[2 * got - 1] += len;
-		} else if (len) {
-			ranges[2 * got] = vaddr;
-			ranges[2 * got++ + 1] = len;
-		}
-	}
-	if (r >= 0 && got) {
-		add_word(out, got);
-		add_word(out, v->n);
-		buf_add(out, ranges, 16ull * got);
-		for (uint32_t i = 0; i < v->n; i++)
-			add_word(out, v->starts[i] - (v->bias << 1));
-		buf_add(out, code.p, code.len);
-	}
-	buf_fini(&code);
-	return r < 0 ? r : !got ? -EFAULT : out->error;
+	head = 16 + 16ull * n + 8ull * v->n;
+	p = buf_grow(out, head + (size_t)n * MADE_PIECE_BYTES);
+	if (!p)
+		return out->error;
+	code = p + head;
+	r = read_all(o, v, pieces, n, code, &got);
+	out->len = from;
+	if (r || !got.n)
+		return r ? r : -EFAULT;
+	to = put_words(p, (const uint64_t[]){got.n, v->n}, 2);
+	to = put_words(to, got.at, 2ull * got.n);
+	for (uint32_t i = 0; i < v->n; i++)
+		to = put_words(to, &(uint64_t){v->starts[i] - (v->bias << 1)}, 1);
+	memmove(to, code, got.bytes);
+	out->len += (size_t)(to - p) + got.bytes;
+	return 0;
 }
 
 static const char names[] = "\0.shstrtab\0.fusee.made";
