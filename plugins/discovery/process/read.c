@@ -16,7 +16,8 @@
 #include "resource.h"
 
 #define MAX_ENVIRON (256u << 10)
-#define FULL_QUERY 4096 /* process_text(): fewer bytes end at its end */
+#define MOST_ENVIRONS (64u << 10) /* bytes: most have less. malloc() maps larger blocks */
+#define FULL_QUERY 4096           /* process_text(): fewer bytes end at its end */
 #define MAX_USERS 1024u
 
 /* ---- text ---- */
@@ -195,12 +196,11 @@ static int read_user(struct facts *f, uint32_t pid, struct passwd_cache *c)
 	return uid ? user_name(c, strtoul(uid + 5, NULL, 10), f->user, sizeof(f->user)) : 0;
 }
 
-/* Reads a text in the process's memory, up to cap or its end. Length or -errno. Each query costs
- * the opener a turn, so a short one is known to be the last. */
+/* Reads a text in the process's memory from byte `len` on, up to cap or its end. Its length or
+ * -errno. Each query costs the opener a turn, so a short one is known to be the last. */
 static ssize_t read_text(const struct facts_source *from, uint32_t pid, const char *name, char *buf,
-			 size_t cap)
+			 size_t len, size_t cap)
 {
-	size_t len = 0;
 	int64_t n = FULL_QUERY;
 
 	while (len < cap && n >= FULL_QUERY) {
@@ -210,22 +210,33 @@ static ssize_t read_text(const struct facts_source *from, uint32_t pid, const ch
 	return n < 0 ? (ssize_t)n : (ssize_t)len;
 }
 
+/* false: no memory. */
+static bool resize_environ(struct facts *f, size_t bytes)
+{
+	char *resized = realloc(f->environ, bytes);
+
+	if (resized)
+		f->environ = resized;
+	return resized;
+}
+
 static int read_environ(struct facts *f, const struct facts_source *from, uint32_t pid)
 {
-	char *grown;
 	ssize_t n;
 
-	f->environ = malloc(MAX_ENVIRON);
-	if (!f->environ)
+	if (!resize_environ(f, MOST_ENVIRONS + 1))
 		return -ENOMEM;
-	n = read_text(from, pid, "environ", f->environ, MAX_ENVIRON - 1);
+	n = read_text(from, pid, "environ", f->environ, 0, MOST_ENVIRONS);
+	if (n == MOST_ENVIRONS) {
+		if (!resize_environ(f, MAX_ENVIRON))
+			return -ENOMEM;
+		n = read_text(from, pid, "environ", f->environ, MOST_ENVIRONS, MAX_ENVIRON - 1);
+	}
 	f->unread |= n == -ETIMEDOUT || n == -EAGAIN;
 	f->empty = !n;
 	f->environ_len = n > 0 ? (size_t)n : 0;
 	f->environ[f->environ_len] = '\0';
-	grown = realloc(f->environ, f->environ_len + 1);
-	if (grown)
-		f->environ = grown;
+	(void)resize_environ(f, f->environ_len + 1);
 	return 0;
 }
 
@@ -249,7 +260,7 @@ static int read_context(struct facts *f, const struct facts_source *from, uint32
 static void read_cmdline(struct facts *f, const struct facts_source *from, uint32_t pid)
 {
 	char text[4 * sizeof(f->cmdline)];
-	ssize_t n = read_text(from, pid, "cmdline", text, sizeof(text));
+	ssize_t n = read_text(from, pid, "cmdline", text, 0, sizeof(text));
 
 	f->no_cmdline = n == -ETIMEDOUT || n == -EAGAIN;
 	f->unread |= f->no_cmdline;
