@@ -10,6 +10,8 @@
 #include "bpf/internal/sampler_state.h"
 
 #define MAX_IDS ((1u << 29) - 1) /* the steps' own limit for what they remember by */
+#define SOME_COPIED (4u << 20)   /* bytes of copies that are kept in any case */
+#define NEW_CLOCK 8u             /* publications for which a table is not unused */
 
 /* One unwinder's table of one file. */
 struct slab_table {
@@ -159,8 +161,10 @@ void bpf_publish_mark_files(const struct bpf_sampler *b, bool *used, uint32_t n)
 	}
 }
 
-static void table_free(struct slab_table *p)
+static void table_free(struct bpf_sampler *b, struct slab_table *p)
 {
+	if (p->copy)
+		b->slabs.copied -= 4ull * p->words;
 	inspection_unref(p->source);
 	free(p->copy);
 	free(p);
@@ -175,7 +179,7 @@ static void drop_table(struct bpf_sampler *b, uint64_t key)
 	if (p->paged)
 		pages_remove(b, &p->pages);
 	free_words(b, p->at, p->room);
-	table_free(p);
+	table_free(b, p);
 }
 
 void bpf_publish_forget_file(struct bpf_sampler *b, uint32_t file)
@@ -224,6 +228,42 @@ static int make_room(struct bpf_sampler *b, uint32_t words, uint32_t *at)
 	return r;
 }
 
+struct unused_copies {
+	uint64_t before; /* clock */
+	uint32_t n;
+	uint64_t keys[64];
+};
+
+static void note_unused_copy(void *arg, uint64_t key, void *value)
+{
+	const struct slab_table *p = value;
+	struct unused_copies *u = arg;
+
+	if (p->copy && p->used < u->before && u->n < sizeof(u->keys) / sizeof(*u->keys))
+		u->keys[u->n++] = key;
+}
+
+/* Code that is made at run time has new tables again and again, whose entries take little room in
+ * the slabs: so their copies have a limit, twice what is in use. */
+static void limit_copies(struct bpf_sampler *b, uint64_t bytes)
+{
+	struct unused_copies u;
+
+	if (b->slabs.copied + bytes <= b->slabs.copied_most)
+		return;
+	mark_used(b);
+	u.before = b->slabs.clock > NEW_CLOCK ? b->slabs.clock - NEW_CLOCK : 0;
+	do {
+		u.n = 0;
+		hashmap_each(&b->slabs.tables, note_unused_copy, &u);
+		for (uint32_t i = 0; i < u.n; i++)
+			drop_table(b, u.keys[i]);
+	} while (u.n);
+	b->slabs.copied_most = 2 * (b->slabs.copied + bytes);
+	if (b->slabs.copied_most < SOME_COPIED)
+		b->slabs.copied_most = SOME_COPIED;
+}
+
 /* Keeps the words of a table by page, and begins to load it. */
 static int add_pages(struct bpf_sampler *b, struct slab_table *p, const struct table_source *from)
 {
@@ -232,6 +272,7 @@ static int add_pages(struct bpf_sampler *b, struct slab_table *p, const struct t
 		p->copy = malloc(from->n * sizeof(*p->copy));
 		if (!p->copy)
 			return -ENOMEM;
+		b->slabs.copied += from->n * sizeof(*p->copy);
 		memcpy(p->copy, from->words, from->n * sizeof(*p->copy));
 		p->pages.words = p->copy;
 	} else {
@@ -261,6 +302,8 @@ static struct slab_table *table_new(struct bpf_sampler *b, uint64_t key,
 		return NULL;
 	p->words = (uint32_t)from->n;
 	p->room = (uint32_t)room;
+	if (from->paged && !from->of)
+		limit_copies(b, 4 * from->n);
 	*r = make_room(b, p->room, &p->at);
 	if (*r) {
 		free(p);
@@ -274,7 +317,7 @@ static struct slab_table *table_new(struct bpf_sampler *b, uint64_t key,
 	}
 	if (*r) {
 		free_words(b, p->at, p->room);
-		table_free(p);
+		table_free(b, p);
 		return NULL;
 	}
 	p->id = b->slabs.ids < MAX_IDS ? ++b->slabs.ids : 0;

@@ -414,6 +414,24 @@ TEST_IN_WORLD(readers_on_other_cpus, 12 * FUSEE_PAGE_WORDS)
 }
 
 /* A table of memory without a file is copied: what it was made of may go. */
+/* Code that is made anew all the time: copies of tables that no process uses are freed. */
+TEST_IN_WORLD(copies_of_made_tables, 2 * FUSEE_PAGE_WORDS)
+{
+	const uint64_t bytes = 4 * w->slabs[0].n, limit = 4 << 20;
+	struct slab_range at, again;
+	uint64_t most = 0;
+
+	for (uint64_t id = 1; id <= 4 * limit / bytes; id++) {
+		w->b.slabs.clock++; /* as a publication does */
+		CHECK_INT(slabs_place_made(&w->b, id, 0, &w->slabs[id % FILES], &at), 0);
+		most = w->b.slabs.copied > most ? w->b.slabs.copied : most;
+		/* the newest is still there */
+		CHECK_INT(slabs_place_made(&w->b, id, 0, &w->slabs[id % FILES], &again), 0);
+		CHECK_INT(again.id, at.id);
+	}
+	CHECK(most > limit / 2 && most <= limit);
+}
+
 TEST_IN_WORLD(made_tables, 2 * FUSEE_PAGE_WORDS)
 {
 	struct slab_range at;

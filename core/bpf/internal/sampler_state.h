@@ -41,6 +41,7 @@ struct slabs {
 	uint64_t used_words;
 	uint32_t ids;   /* numbers of tables that were given */
 	uint64_t clock; /* publications so far: the measure of which table was used last */
+	uint64_t copied, copied_most; /* bytes of copies of tables; above which unused are freed */
 };
 
 /* ---- pages.c: pages of tables in frames ---- */
