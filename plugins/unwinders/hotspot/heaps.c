@@ -3,10 +3,11 @@
 
 #include <stdlib.h>
 
+#include "chunks.h"
 #include "lists.h"
 
 #define MOST_HEAP (1ull << 32) /* bytes of a heap of code; the JVM allows 2 GiB for all */
-#define MOST_BLOCKS 256u       /* of memory that are read to find them */
+#define MOST_BLOCKS 512u       /* of memory that are read to find them */
 #define TRIES 32u
 #define PAUSE_NS 20000000u /* after the first try; each next is so much longer */
 
@@ -110,6 +111,11 @@ static int try_claim(const struct fusee_self *self, uint64_t process, struct hot
 	}
 	if (jvm->read && read_heaps(m, jvm->words) > jvm->nheaps)
 		err = claim(self, process, jvm);
+	/* classes come later than the heaps of code */
+	if (!err && jvm->nheaps && !jvm->words[HOTSPOT_CHUNK_STACK] &&
+	    hotspot_find_chunks(m, jvm->words))
+		err = self->host->unwinder->process_slab(self->in, process, jvm->words,
+							 HOTSPOT_WORDS);
 	if (hotspot_memory_may_pass(hotspot_memory_error(m)))
 		return -EAGAIN;
 	if (!jvm->nheaps) /* while a JVM starts, its lists may be incomplete */

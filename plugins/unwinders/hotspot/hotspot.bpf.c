@@ -9,6 +9,7 @@
  */
 #include <fusee/unwinder.bpf.h>
 
+#include "chunk.h"
 #include "code.h"
 #include "emit.h"
 #include "state.h"
@@ -46,6 +47,7 @@ FUSEE_PART(fusee_hotspot_find_in_heap, find_in_heap)
 /* BLOB, NAME and the heaps' bounds of this pc. 0 or -1. */
 static int find_blob(struct fusee_unwind *u, __u32 unused)
 {
+	__u64 unsure = u->scratch[HI] & UNSURE;
 	__u32 n = word(u, HOTSPOT_NHEAPS), found = 0;
 
 	(void)unused;
@@ -66,6 +68,7 @@ static int find_blob(struct fusee_unwind *u, __u32 unused)
 		if (u->pc >= lo && u->pc < hi)
 			found = heap;
 	}
+	u->scratch[HI] |= unsure;
 	if (!found || FUSEE_CALL(fusee_hotspot_find_in_heap, u, found) ||
 	    AT(u, &u->scratch[NAME], u->scratch[BLOB] + word(u, HOTSPOT_BLOB_NAME)))
 		return -1;
@@ -173,8 +176,6 @@ FUSEE_PART(fusee_hotspot_push_compiled, push_compiled)
 
 /* ---- the interpreter ---- */
 
-#define FARTHEST (1ull << 20) /* bytes of one interpreted frame, at most */
-
 /* frame_x86.hpp of JDK 9 and later: the words of an interpreted frame, from its last on. 8 has no
  * mirror, so that bcp is where others have locals. */
 struct interpreted {
@@ -219,29 +220,33 @@ FUSEE_FN int is_made(struct fusee_unwind *u)
 	return u->fp - u->sp >= BELOW_FP - (address(u, HOTSPOT_ONE_HEAP) ? 8 : 0);
 }
 
-/* Is this a frame of the interpreter, with METHOD? Its bci, HOTSPOT_NO_BCI: it has none or it is
- * not known; -1: it is no such frame. */
-FUSEE_FN __s64 read_interpreted(struct fusee_unwind *u, struct interpreted *f)
+/* METHOD becomes that of an interpreted frame that was read. Its bci, HOTSPOT_NO_BCI: it has none
+ * or it is not known; -1: it is no such frame. */
+FUSEE_FN __s64 bci_of(struct fusee_unwind *u, const struct interpreted *f)
 {
-	__u64 constants, code;
+	__u64 constants, code, bcp = address(u, HOTSPOT_ONE_HEAP) ? f->locals : f->bcp;
 	unsigned short size;
 
-	if (u->flags & FUSEE_FP_LOST || u->fp & 7 || u->fp - u->sp > FARTHEST || !is_made(u) ||
-	    fusee_read(u, f, sizeof(*f), u->fp - BELOW_FP) || f->sender_sp & 7 ||
-	    f->sender_sp < u->fp + 8 || f->sender_sp - u->fp > FARTHEST ||
-	    !is_java_code(u, f->pc) ||
-	    AT(u, &constants, f->method + word(u, HOTSPOT_METHOD_CONST)) ||
+	if (AT(u, &constants, f->method + word(u, HOTSPOT_METHOD_CONST)) ||
 	    AT(u, &size, constants + word(u, HOTSPOT_CONST_CODE_SIZE)))
 		return -1;
 	u->scratch[METHOD] = f->method;
 	if (!size) /* a native method */
 		return HOTSPOT_NO_BCI;
 	code = constants + word(u, HOTSPOT_CONST_SIZE);
-	if (address(u, HOTSPOT_ONE_HEAP))
-		f->bcp = f->locals;
 	if (is_exact(u) && u->regs[FUSEE_X86_R13] - code < size)
 		return (__s64)(u->regs[FUSEE_X86_R13] - code);
-	return f->bcp - code < size ? (__s64)(f->bcp - code) : -1;
+	return bcp - code < size ? (__s64)(bcp - code) : -1;
+}
+
+/* Is this a frame of the interpreter? What bci_of() returns. */
+FUSEE_FN __s64 read_interpreted(struct fusee_unwind *u, struct interpreted *f)
+{
+	if (u->flags & FUSEE_FP_LOST || u->fp & 7 || u->fp - u->sp > FARTHEST || !is_made(u) ||
+	    fusee_read(u, f, sizeof(*f), u->fp - BELOW_FP) || f->sender_sp & 7 ||
+	    f->sender_sp < u->fp + 8 || f->sender_sp - u->fp > FARTHEST || !is_java_code(u, f->pc))
+		return -1;
+	return bci_of(u, f);
 }
 
 /* Has this function of the interpreter pushed this return address itself? It is in rax still, or
@@ -303,6 +308,32 @@ static int interpreted(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_hotspot_interpreted, interpreted)
 
+/* From an interpreted frame in a chunk. */
+static int interpreted_in_chunk(struct fusee_unwind *u, __u32 unused)
+{
+	struct near *n = near(u);
+	struct interpreted f;
+	__u64 fp = 0, up;
+	__s64 bci = -1;
+
+	(void)unused;
+	if (!n)
+		return fusee_stop(u, HOTSPOT_UNREADABLE);
+	if (!AT(u, &up, n->link) && up < FARTHEST / 8) {
+		fp = n->link + 8 * up;
+		if (!fusee_read(u, &f, sizeof(f), fp - BELOW_FP) && f.sender_sp < FARTHEST / 8)
+			bci = bci_of(u, &f);
+	}
+	if (bci < 0 || FUSEE_CALL(fusee_hotspot_name_method, u, 0) < 0) {
+		u->pc = n->pc;
+		u->sp = n->sp;
+		return fusee_stop(u, HOTSPOT_NO_INTERPRETED);
+	}
+	fusee_push(u, u->scratch[KEY], (__u64)bci);
+	return to_caller_in_chunk(u, n, f.pc, fp + 8 * f.sender_sp, fp);
+}
+FUSEE_PART(fusee_hotspot_interpreted_in_chunk, interpreted_in_chunk)
+
 /* ---- stubs ---- */
 
 /* Stubs, that which calls Java among them, keep a frame pointer if they have a frame. */
@@ -318,6 +349,9 @@ static int stub(struct fusee_unwind *u, __u32 unused)
 		e = FUSEE_CALL(fusee_hotspot_edge, u, 0);
 	/* a frame of a virtual thread returns to a stub that no code calls, which copies its
 	 * callers from the heap */
+	if (!is_exact(u) && u->pc != behind && !is_behind_call(u, u->pc) &&
+	    FUSEE_CALL(fusee_hotspot_begin_chunk, u, 0) == 1)
+		return FUSEE_AGAIN;
 	FUSEE_CALL(fusee_hotspot_push_stub, u,
 		   u->pc == behind                           ? HOTSPOT_CALLS_JAVA
 		   : is_exact(u) || is_behind_call(u, u->pc) ? HOTSPOT_NAMED
@@ -373,13 +407,61 @@ FUSEE_FN int has_frame_size(struct fusee_unwind *u)
 	return !AT(u, &size, u->scratch[BLOB] + word(u, HOTSPOT_BLOB_FRAME_SIZE)) && size > 0;
 }
 
+/* May the thread be moving frames of a virtual thread to the heap? Its innermost code of the JVM is
+ * no method that is executed, nor a native method other than the two that do so. */
+static int may_yield(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 at, pool, symbol, text;
+	unsigned short index, length;
+
+	(void)unused;
+	if (is_exact(u))
+		return u->scratch[NAME8] != IS_NMETHOD && u->scratch[NAME8] != IS_INTERPRETER;
+	if (u->scratch[NAME8] != IS_NATIVE ||
+	    AT(u, &at, u->scratch[BLOB] + word(u, HOTSPOT_NMETHOD_METHOD)) ||
+	    AT(u, &at, at + word(u, HOTSPOT_METHOD_CONST)) ||
+	    AT(u, &pool, at + word(u, HOTSPOT_CONST_POOL)) ||
+	    AT(u, &index, at + word(u, HOTSPOT_CONST_NAME)) || symbol_at(u, pool, index, &symbol) ||
+	    AT(u, &length, symbol + word(u, HOTSPOT_SYMBOL_LENGTH)) ||
+	    AT(u, &text, symbol + word(u, HOTSPOT_SYMBOL_BODY)))
+		return 1;
+	if (length != 7 && length != 5)
+		return 0;
+	text <<= length == 7 ? 8 : 24;
+	return (length == 7 && text == TEXT8(0, 'd', 'o', 'Y', 'i', 'e', 'l', 'd')) ||
+	       (length == 5 && text == TEXT8(0, 0, 0, 'w', 'a', 'i', 't', '0'));
+}
+FUSEE_PART(fusee_hotspot_may_yield, may_yield)
+
+/* Steps from a frame of a virtual thread in Java's heap. */
+static int step_in_chunk(struct fusee_unwind *u)
+{
+	if (FUSEE_CALL(fusee_hotspot_resume_chunk, u, 0))
+		return fusee_stop(u, HOTSPOT_UNREADABLE);
+	if (!FUSEE_CALL(fusee_hotspot_find_blob, u, 0)) {
+		if ((u->scratch[NAME8] == IS_NMETHOD || u->scratch[NAME8] == IS_NATIVE) &&
+		    !FUSEE_CALL(fusee_hotspot_push_compiled, u, 0))
+			return FUSEE_CALL(fusee_hotspot_leave_sized_in_chunk, u, 0);
+		if (u->scratch[NAME8] == IS_INTERPRETER)
+			return FUSEE_CALL(fusee_hotspot_interpreted_in_chunk, u, 0);
+	}
+	return fusee_stop(u, HOTSPOT_NO_FRAME);
+}
+
 static int hotspot_step(struct fusee_unwind *u)
 {
+	int first;
+
 	u->error = 0;
 	if (u->words != HOTSPOT_WORDS || !u->tls) /* over a stack copy nothing of it can be read */
 		return FUSEE_PASS;
+	if (is_in_chunk(u))
+		return step_in_chunk(u);
+	first = !u->scratch[NAME];
 	if (FUSEE_CALL(fusee_hotspot_find_blob, u, 0))
 		return fusee_stop(u, HOTSPOT_NO_CODE);
+	if (first && FUSEE_CALL(fusee_hotspot_may_yield, u, 0))
+		u->scratch[HI] |= UNSURE;
 	if (u->scratch[NAME8] == IS_NMETHOD || u->scratch[NAME8] == IS_NATIVE) {
 		if (FUSEE_CALL(fusee_hotspot_push_compiled, u, 0))
 			return fusee_stop(u, HOTSPOT_UNREADABLE);

@@ -10,7 +10,7 @@
 
 #define MOST_RELOCATIONS (1u << 21)
 #define MOST_ENTRIES 8192u /* of a list; releases have some 800 */
-#define TEXT 48            /* bytes of a name that are compared */
+#define TEXT 64            /* bytes of a name that are compared */
 
 struct pointer {
 	uint64_t at, to; /* vaddrs */

@@ -33,7 +33,7 @@ enum required_need {
 	INSTEAD, /* one of two words must be set */
 };
 
-#define REQUIRED 60u
+#define REQUIRED 76u
 
 extern const struct required hotspot_required[REQUIRED];
 

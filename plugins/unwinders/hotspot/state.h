@@ -14,10 +14,13 @@ enum {
 	NAME8,
 	METHOD, /* a Method that is to be named; then its key */
 	KEY,
-	LO, /* the heaps of code are in [LO, HI) */
-	HI,
+	LO,       /* the heaps of code are in [LO, HI) */
+	HI,       /* with UNSURE, which stays until the walk ends */
 	ORIGINAL, /* pc of a frame whose return address was replaced */
 };
+
+/* The thread may be moving frames between its stack and Java's heap: they may be in both. */
+#define UNSURE (1ull << 63)
 
 #define AT(u, what, addr) fusee_read(u, what, sizeof(*(what)), addr)
 
@@ -33,8 +36,9 @@ enum {
 struct near {
 	__u8 code[128]; /* CODE_BYTES around pc, from pc - CODE_BEFORE on */
 	__u8 packed[16];
-	__u32 numbers, digits; /* of a table of lines */
-	__u32 forgotten[2];    /* see forget() */
+	__u32 numbers, digits;                  /* of a table of lines */
+	__u32 forgotten[2];                     /* see forget() */
+	__u64 pc, sp, chunk, end, link, object; /* see chunk.h */
 	struct hotspot_scope scope[HOTSPOT_SCOPES];
 };
 
@@ -74,7 +78,7 @@ FUSEE_FN int is_exact(const struct fusee_unwind *u)
 
 FUSEE_FN int is_java_code(const struct fusee_unwind *u, __u64 at)
 {
-	return at - u->scratch[LO] < u->scratch[HI] - u->scratch[LO];
+	return at - u->scratch[LO] < (u->scratch[HI] & ~UNSURE) - u->scratch[LO];
 }
 
 /* Is this address in code of the JVM, and behind a call? */

@@ -462,7 +462,9 @@ static int walk(void)
 	*m.stack = '\0';
 	m.native.words = m.jvm.words;
 	u->words = HOTSPOT_WORDS;
-	for (int i = 0; i < 16 && r == FUSEE_NEXT && u->pc >= CODE && u->pc < CODE_END; i++) {
+	for (int i = 0;
+	     i < 24 && (r == FUSEE_NEXT || r == FUSEE_AGAIN) && u->pc >= CODE && u->pc < CODE_END;
+	     i++) {
 		uint64_t sp = u->sp;
 
 		u->npushed = 0;
@@ -671,6 +673,111 @@ TEST(callers_in_the_heap)
 	CHECK_STR(m.stack, "A.leaf:7 b.C.inner:2 b.C.mid:5 A.main:3 StubRoutines:0 ");
 }
 
+#define CONTINUATION 0x17000
+#define CHUNK_AT 0x17100
+#define CHUNK_STACK_AT (CHUNK_AT + 40)
+#define IN_STACK "A.leaf:7 b.C.inner:2 b.C.mid:5 A.main:3 "
+
+/* The frames of b.C.mid and of A.main are in the heap too. */
+static void make_chunk(void)
+{
+	uint64_t top = CHUNK_STACK_AT + 16, fp = top + 120, main;
+	uint32_t *w = m.jvm.words;
+
+	put(STACK + 0x200 + 8, STUBS + 0x280);
+	put(STACK + 0x260 - 56 + 8, CONTINUATION);
+	put_int(CONTINUATION + 16, CHUNK_AT >> 3);
+	put_int(CHUNK_AT + 8, 0x1234);
+	put_int(CHUNK_AT + 16, 2);
+	put_int(CHUNK_AT + 20, 22);
+	put_int(CHUNK_AT + 24, 21);
+	put(top - 8, COMPILED + 0x180 + CALLED);
+	put(top + 32, 11);
+	put(top + 40, INTERPRETER + 0x240);
+	memcpy(&main, m.memory + STACK + 0x200 - 24, 8);
+	interpreted(fp, main, 2, 0, 0x4444);
+	w[HOTSPOT_CONTINUATION_TAIL] = 16;
+	w[HOTSPOT_CHUNK_SP] = 16;
+	w[HOTSPOT_CHUNK_SIZE] = 20;
+	w[HOTSPOT_CHUNK_BOTTOM] = 24;
+	w[HOTSPOT_CHUNK_PARENT] = 28;
+	w[HOTSPOT_CHUNK_STACK] = 40;
+	w[HOTSPOT_CHUNK_CLASS] = 0x1234;
+	w[HOTSPOT_OOP_SHIFT] = 3;
+}
+
+TEST(frames_in_the_heap)
+{
+	static const char more[] = "b.C.inner:2 b.C.mid:5 A.main:3 ";
+
+	make();
+	CHECK_INT(claim(), 0);
+	make_chunk();
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK(!strncmp(m.stack, IN_STACK, strlen(IN_STACK)));
+	CHECK(strstr(m.stack + strlen(IN_STACK), more));
+	CHECK_INT(m.native.u.pc, NATIVE);
+	CHECK_INT(m.native.u.fp, 0x77);
+	CHECK_INT(m.native.u.sp, STACK + 0x270);
+	/* no chunk, or a chunk whose frames cannot be: a gap */
+	for (int what = 0; what < 4; what++) {
+		make();
+		CHECK_INT(claim(), 0);
+		make_chunk();
+		if (what == 0)
+			put_int(CHUNK_AT + 8, 0x1235);
+		else if (what == 1)
+			put_int(CHUNK_AT + 16, 30);
+		else if (what == 2)
+			put_int(CHUNK_AT + 24, 0x7fffffff);
+		else
+			m.jvm.words[HOTSPOT_CHUNK_STACK] = 0;
+		CHECK_INT(walk(), FUSEE_NEXT);
+		CHECK_STR(m.stack + strlen(IN_STACK), "[frames in Java's heap]:0 ");
+	}
+}
+
+/* While the innermost code is a stub the thread may be moving frames. */
+TEST(frames_that_are_moved_to_the_heap)
+{
+	make();
+	CHECK_INT(claim(), 0);
+	make_chunk();
+	m.native.u.pc = INTERPRETER + 0x240;
+	m.native.u.flags = FUSEE_FIRST;
+	m.native.u.valid_regs = 0;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK(strstr(m.stack, "[frames in Java's heap]:0 "));
+}
+
+/* Each read fails in turn, or what is read is a lie: what is shown is right as far as it goes. */
+TEST(a_damaged_chunk)
+{
+	static const char complete[] = IN_STACK "b.C.inner:2 b.C.mid:5 A.main:3 ";
+	static const uint64_t lies[] = {0, 1, 7, ~0ull, CHUNK_AT, CODE, STACK};
+	uint32_t before;
+
+	for (uint32_t k = 1; k < 1000; k++) {
+		make();
+		claim();
+		make_chunk();
+		before = m.reads;
+		m.fails = before + k;
+		walk();
+		if (m.reads < m.fails)
+			break;
+	}
+	for (uint64_t at = CONTINUATION; at < CHUNK_STACK_AT + 200; at += 4)
+		for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+			make();
+			claim();
+			make_chunk();
+			put(at, lies[i]);
+			walk();
+			CHECK(!strncmp(m.stack, complete, strlen(IN_STACK)));
+		}
+}
+
 /* Scopes that make no sense: only the compiled method is shown. */
 TEST(damaged_scopes)
 {
@@ -841,7 +948,7 @@ TEST(an_interpreted_frame_is_made)
 	make();
 	CHECK_INT(claim(), 0);
 	memset(m.memory + fp - 64, 0, 64);
-	u->sp = fp - 8;
+	u->sp = fp;
 	u->regs[FUSEE_X86_RAX] = COMPILED + 0x180 + CALLED;
 	u->regs[FUSEE_X86_R13] = fp + 32;
 	CHECK_INT(walk(), FUSEE_NEXT);

@@ -83,6 +83,31 @@ enum hotspot_word {
 	HOTSPOT_KLASS_NAME,
 	HOTSPOT_SYMBOL_LENGTH,
 	HOTSPOT_SYMBOL_BODY,
+	/* What finds the words below: InstanceKlass, Klass, Array<>, numbers of flags of fields,
+	 * and addresses of static variables. */
+	HOTSPOT_CLASS_POOL,
+	HOTSPOT_CLASS_FIELDS, /* _fieldinfo_stream */
+	HOTSPOT_KLASS_LAYOUT,
+	HOTSPOT_BYTES_DATA,
+	HOTSPOT_FIELD_INITIALIZED,
+	HOTSPOT_FIELD_GENERIC,
+	HOTSPOT_FIELD_CONTENDED,
+	HOTSPOT_CLASSES, /* vmClasses::_klasses */
+	HOTSPOT_OOPS_BASE = HOTSPOT_CLASSES + 2,
+	HOTSPOT_OOPS_SHIFT = HOTSPOT_OOPS_BASE + 2,
+	HOTSPOT_CLASSES_BASE = HOTSPOT_OOPS_SHIFT + 2,
+	HOTSPOT_CLASSES_SHIFT = HOTSPOT_CLASSES_BASE + 2,
+	/* jdk.internal.vm.Continuation and StackChunk: frames in Java's heap. See chunks.c */
+	HOTSPOT_CONTINUATION_TAIL = HOTSPOT_CLASSES_SHIFT + 2,
+	HOTSPOT_CHUNK_PARENT,
+	HOTSPOT_CHUNK_SIZE,
+	HOTSPOT_CHUNK_SP,
+	HOTSPOT_CHUNK_BOTTOM,    /* 0: */
+	HOTSPOT_CHUNK_ARGUMENTS, /* words behind the bottom */
+	HOTSPOT_CHUNK_STACK,     /* where its stack begins; 0: nothing of these is known */
+	HOTSPOT_CHUNK_CLASS,     /* in its header */
+	HOTSPOT_OOP_BASE,        /* of objects, in two words */
+	HOTSPOT_OOP_SHIFT = HOTSPOT_OOP_BASE + 2,
 	HOTSPOT_FIELD_WORDS,
 	/* the heaps of code */
 	HOTSPOT_NHEAPS = HOTSPOT_FIELD_WORDS,

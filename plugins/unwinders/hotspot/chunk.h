@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Frames of a virtual thread in Java's heap. When a virtual thread goes on, the JVM copies its
+ * innermost frames to the stack of its carrier; the outermost of these returns to a stub that
+ * copies the next. The others are in objects, StackChunk, as they were on a stack: of compiled
+ * methods with the same words, of interpreted methods with a frame pointer and the caller's sp that
+ * are counted from where they are. At the stub, the frame pointer is that of the frame that has
+ * called the virtual thread; below it is the JVM's ContinuationEntry, which has the continuation.
+ *
+ * The core calls the step again for each of them, and the place on the carrier's stack stays. A
+ * part of the step: hotspot.bpf.c includes it.
+ */
+#ifndef HOTSPOT_CHUNK_H
+#define HOTSPOT_CHUNK_H
+
+#include "state.h"
+
+#define FARTHEST (1ull << 20) /* bytes of one frame, at most */
+#define MOST_CHUNK (1 << 20)  /* words of a chunk's stack */
+#define CHUNK_EDGE 16         /* bytes below a frame that are its callee's: return address, link */
+
+/* While a chunk is walked scratch has its state between two calls, in words that are otherwise of
+ * one frame. */
+enum {
+	IN_CHUNK = NAME,   /* CHUNK_MARK, which is no address */
+	CHUNK = BLOB,      /* its address */
+	CHUNK_END = NAME8, /* of its stack */
+	CHUNK_PC = METHOD,
+	CHUNK_SP = KEY,
+	CHUNK_LINK = ORIGINAL, /* the address of the word that the frame's rbp was saved in */
+};
+#define CHUNK_MARK 0x6b6e756863ull
+
+FUSEE_FN int is_in_chunk(const struct fusee_unwind *u)
+{
+	return u->scratch[IN_CHUNK] == CHUNK_MARK;
+}
+
+/* The object at a field, of 4 bytes or 8. */
+FUSEE_FN int read_object(struct fusee_unwind *u, __u64 at, int narrow, __u64 *object)
+{
+	__u32 v;
+
+	if (!narrow)
+		return AT(u, object, at);
+	if (AT(u, &v, at))
+		return -1;
+	*object = v ? address(u, HOTSPOT_OOP_BASE) + ((__u64)v << (word(u, HOTSPOT_OOP_SHIFT) & 15))
+		    : 0;
+	return 0;
+}
+
+/* Is this a StackChunk? Its header says so. */
+FUSEE_FN int is_chunk(struct fusee_unwind *u, __u64 chunk)
+{
+	__u32 class;
+
+	return chunk && !(chunk & 7) && !AT(u, &class, chunk + 8) &&
+	       class == word(u, HOTSPOT_CHUNK_CLASS);
+}
+
+/* The chunk that this field has. 0: it has none. */
+FUSEE_FN __u64 chunk_at(struct fusee_unwind *u, __u64 field)
+{
+	__u64 chunk;
+
+	if (!read_object(u, field, 1, &chunk) && is_chunk(u, chunk))
+		return chunk;
+	return !read_object(u, field, 0, &chunk) && is_chunk(u, chunk) ? chunk : 0;
+}
+
+/* The state becomes that of the chunk's innermost frame. 1; 0: it has none; -1: it cannot be. */
+FUSEE_FN int enter_chunk(struct fusee_unwind *u, __u64 chunk)
+{
+	__u64 stack = chunk + word(u, HOTSPOT_CHUNK_STACK), pc;
+	__u32 bottom_at = word(u, HOTSPOT_CHUNK_BOTTOM);
+	__s32 sp, size, bottom;
+
+	if (AT(u, &sp, chunk + word(u, HOTSPOT_CHUNK_SP)) ||
+	    AT(u, &size, chunk + word(u, HOTSPOT_CHUNK_SIZE)) ||
+	    AT(u, &bottom, chunk + (bottom_at ? bottom_at : word(u, HOTSPOT_CHUNK_ARGUMENTS))))
+		return -1;
+	if (!bottom_at)
+		bottom = size - bottom;
+	if (sp < 0 || size < 0 || size > MOST_CHUNK || bottom < 0 || bottom > size)
+		return -1;
+	if (sp >= bottom)
+		return 0;
+	if (AT(u, &pc, stack + 8ull * (__u32)sp - 8))
+		return -1;
+	u->scratch[CHUNK] = chunk;
+	u->scratch[CHUNK_END] = stack + 8ull * (__u32)bottom;
+	u->scratch[CHUNK_PC] = pc;
+	u->scratch[CHUNK_SP] = stack + 8ull * (__u32)sp;
+	u->scratch[CHUNK_LINK] = u->scratch[CHUNK_SP] - 16;
+	return 1;
+}
+
+/* From this chunk on, the first that has frames. 1: there is one; 0: the last has none; -1. */
+static int find_frames(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 chunk = u->scratch[CHUNK];
+	int r = 0;
+
+	(void)unused;
+	for (int i = 0; i < 4; i++) {
+		r = enter_chunk(u, chunk);
+		if (r)
+			return r;
+		chunk = chunk_at(u, chunk + word(u, HOTSPOT_CHUNK_PARENT));
+		if (!chunk)
+			return 0;
+	}
+	return -1;
+}
+FUSEE_PART(fusee_hotspot_find_frames, find_frames)
+
+/* At the stub: 1: the state is that of the innermost frame in the heap. */
+static int begin_chunk(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 object, chunk = 0;
+
+	(void)unused;
+	if (!word(u, HOTSPOT_CHUNK_STACK) || u->scratch[HI] & UNSURE || u->fp & 7 ||
+	    u->fp - u->sp > FARTHEST)
+		return 0;
+	/* a ContinuationEntry has 56 or 48 bytes, by release */
+	for (int size = 56; size >= 48 && !chunk; size -= 8)
+		if (!AT(u, &object, u->fp - (__u32)size + 8) && object && !(object & 7))
+			chunk = chunk_at(u, object + word(u, HOTSPOT_CONTINUATION_TAIL));
+	u->scratch[CHUNK] = chunk;
+	if (!chunk || FUSEE_CALL(fusee_hotspot_find_frames, u, 0) != 1)
+		return 0;
+	u->scratch[IN_CHUNK] = CHUNK_MARK;
+	return 1;
+}
+FUSEE_PART(fusee_hotspot_begin_chunk, begin_chunk)
+
+/* The frame that is stepped becomes that of the chunk. 0 or -1. */
+static int resume_chunk(struct fusee_unwind *u, __u32 unused)
+{
+	struct near *n = near(u);
+
+	(void)unused;
+	if (!n)
+		return -1;
+	n->pc = u->pc;
+	n->sp = u->sp;
+	n->chunk = u->scratch[CHUNK];
+	n->end = u->scratch[CHUNK_END];
+	n->link = u->scratch[CHUNK_LINK];
+	u->pc = u->scratch[CHUNK_PC];
+	u->sp = u->scratch[CHUNK_SP];
+	u->scratch[IN_CHUNK] = 0;
+	return 0;
+}
+FUSEE_PART(fusee_hotspot_resume_chunk, resume_chunk)
+
+/* Back on the carrier's stack: to the frame that has called the virtual thread's. */
+FUSEE_FN int leave_chunk(struct fusee_unwind *u, struct near *n)
+{
+	u->pc = n->pc;
+	u->sp = n->sp;
+	u->scratch[IN_CHUNK] = 0;
+	return to_caller_of_frame(u, u->fp + 16);
+}
+
+/* The caller of the chunk's frame is at this pc, and so on. */
+FUSEE_FN int to_caller_in_chunk(struct fusee_unwind *u, struct near *n, __u64 pc, __u64 sp,
+				__u64 link)
+{
+	int r = 1;
+
+	u->scratch[CHUNK] = n->chunk;
+	if (sp + CHUNK_EDGE >= n->end) {
+		n->object = chunk_at(u, n->chunk + word(u, HOTSPOT_CHUNK_PARENT));
+		if (!n->object)
+			return leave_chunk(u, n);
+		u->scratch[CHUNK] = n->object;
+		r = FUSEE_CALL(fusee_hotspot_find_frames, u, 0);
+		if (!r)
+			return leave_chunk(u, n);
+	} else {
+		u->scratch[CHUNK_END] = n->end;
+		u->scratch[CHUNK_PC] = pc;
+		u->scratch[CHUNK_SP] = sp;
+		u->scratch[CHUNK_LINK] = link;
+	}
+	u->pc = n->pc;
+	u->sp = n->sp;
+	if (r < 0)
+		return fusee_stop(u, HOTSPOT_NO_FRAME);
+	u->scratch[IN_CHUNK] = CHUNK_MARK;
+	return FUSEE_AGAIN;
+}
+
+/* From a compiled method's frame in the chunk. */
+static int leave_sized_in_chunk(struct fusee_unwind *u, __u32 unused)
+{
+	struct near *n = near(u);
+	__u64 pc, sp = u->sp;
+	__u32 size;
+
+	(void)unused;
+	if (!n)
+		return fusee_stop(u, HOTSPOT_UNREADABLE);
+	if (AT(u, &size, u->scratch[BLOB] + word(u, HOTSPOT_BLOB_FRAME_SIZE)) || size < 2 ||
+	    size > MOST_CHUNK || sp + 8ull * size > n->end || AT(u, &pc, sp + 8ull * size - 8)) {
+		u->pc = n->pc;
+		u->sp = n->sp;
+		return fusee_stop(u, HOTSPOT_NO_FRAME);
+	}
+	sp += 8ull * size;
+	return to_caller_in_chunk(u, n, pc, sp, sp - 16);
+}
+FUSEE_PART(fusee_hotspot_leave_sized_in_chunk, leave_sized_in_chunk)
+
+#endif
