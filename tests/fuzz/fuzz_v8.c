@@ -67,7 +67,7 @@ static void symbolize(uint64_t key, uint32_t offset)
 		abort();
 	if (s && strlen(s->name) > 2 * V8_SCRIPT_BYTES)
 		abort();
-	if (f && v8_names_place(f, offset).position >> 30)
+	if (f && v8_names_place(f, offset, offset & 1).position >> 30)
 		abort();
 }
 
@@ -147,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(slab, data, size < sizeof(slab) ? size : sizeof(slab));
 	steps();
 	v8_names_each_script(&processes, 1, read_lines, NULL);
-	v8_position(data, (uint32_t)size, true, 1000);
+	v8_position_between(&(struct v8_table){data, (uint32_t)size, true}, 1000);
 	v8_names_remove(&processes, 1);
 	v8_names_free(&processes);
 	processes = NULL;

@@ -235,13 +235,13 @@ FUSEE_FN int emit_function(struct fusee_unwind *u)
 
 /* ---- positions ---- */
 
-/* TEXT becomes the table of positions of BYTECODE. Its bytes; -1: there is none. */
-static int find_positions(struct fusee_unwind *u, __u32 unused)
+/* TEXT becomes the table of positions of the object in it, whose offset in it is this. Its bytes;
+ * -1: there is none. */
+static int find_positions(struct fusee_unwind *u, __u32 offset)
 {
 	__u64 table, length;
 
-	(void)unused;
-	if (AT(u, &table, field(u->scratch[BYTECODE], word(u, V8_BYTECODE_POSITIONS))) ||
+	if (AT(u, &table, field(u->scratch[TEXT], offset)) ||
 	    type_of(u, &table) != (int)word(u, V8_TYPE_TABLE) ||
 	    AT(u, &length, field(table, word(u, V8_BYTECODE_LENGTH))) || length & TAG)
 		return -1;
@@ -275,12 +275,13 @@ static int emit_part(struct fusee_unwind *u, __u32 which)
 }
 FUSEE_PART(fusee_v8_emit_part, emit_part)
 
-/* Emits the positions of the function with the key KEY, or with a later sample. */
-FUSEE_FN void emit_positions(struct fusee_unwind *u)
+/* Emits the positions of the object, whose key is KEY, or with a later sample. */
+FUSEE_FN void emit_positions(struct fusee_unwind *u, __u64 object, __u32 offset)
 {
-	int bytes = FUSEE_CALL(fusee_v8_find_positions, u, 0), r = 0;
+	int bytes, r = 0;
 
-	(void)u;
+	u->scratch[TEXT] = object;
+	bytes = FUSEE_CALL(fusee_v8_find_positions, u, offset);
 	for (int i = V8_PARTS - 1; i >= 0 && bytes >= 0 && !r; i--)
 		if (!i || bytes > i * (int)V8_PART_BYTES)
 			r = FUSEE_CALL(fusee_v8_emit_part, u, (__u32)i << 28 | (__u32)bytes);

@@ -64,6 +64,11 @@ static int read_words(struct library *l)
 
 		for (uint32_t k = 0; k < V8_MOST_NAMES && q->names[k] && !found; k++)
 			found = read_constant(l, q->names[k], &value);
+		if (!found && i >= V8_REQUIRED_OF_CODE) {
+			for (i = V8_REQUIRED_OF_CODE; i < V8_REQUIRED; i++)
+				l->words[v8_required[i].word] = 0;
+			break;
+		}
 		if (!found)
 			return fusee_fail(l->self, -ENOTSUP, "%s does not export v8dbg_%s",
 					  not_named, q->names[0]);

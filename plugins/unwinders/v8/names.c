@@ -37,6 +37,7 @@ static void free_function(void *element)
 
 	for (uint32_t i = 0; i < V8_PARTS; i++)
 		free(f->parts[i]);
+	free(f->inlined);
 	free(f);
 }
 
@@ -198,6 +199,38 @@ static int add_script(struct process *p, uint64_t key, const unsigned char *byte
 	return keep(p, &p->scripts, file, size);
 }
 
+static int add_code(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
+{
+	struct v8_code c;
+	struct v8_named *named;
+	uint64_t keys, places;
+
+	if (n < sizeof(c))
+		return -EBADMSG;
+	memcpy(&c, bytes, sizeof(c));
+	keys = c.functions * (uint64_t)sizeof(*named->inlined);
+	places = c.places * (uint64_t)sizeof(*named->place);
+	if (c.functions > V8_MOST_INLINED || c.places > V8_MOST_PLACES ||
+	    n != sizeof(c) + keys + places)
+		return -EBADMSG;
+	if (find(&p->functions, key))
+		return 0;
+	if (p->bytes + sizeof(*named) + 1 + n > MOST_BYTES)
+		return -ENOSPC;
+	named = calloc(1, sizeof(*named) + 1);
+	if (!named)
+		return -ENOMEM;
+	*named = (struct v8_named){.key = key, .functions = c.functions, .places = c.places};
+	named->inlined = malloc(keys + places + 1);
+	if (!named->inlined) {
+		free(named);
+		return -ENOMEM;
+	}
+	memcpy(named->inlined, bytes + sizeof(c), keys + places);
+	named->place = (struct v8_inlined *)(void *)(named->inlined + c.functions);
+	return keep(p, &p->functions, named, sizeof(*named) + 1 + n);
+}
+
 static int add_part(struct process *p, uint32_t part, uint64_t key, const unsigned char *bytes,
 		    uint64_t n)
 {
@@ -237,12 +270,14 @@ int v8_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key
 		return -ENOMEM;
 	return kind == V8_FUNCTION ? add_function(p, key, bytes, n)
 	       : kind == V8_SCRIPT ? add_script(p, key, bytes, n)
+	       : kind == V8_CODE   ? add_code(p, key, bytes, n)
 				   : add_part(p, kind - V8_POSITIONS, key, bytes, n);
 }
 
-struct v8_place v8_names_place(const struct v8_named *f, uint32_t offset)
+struct v8_place v8_names_place(const struct v8_named *f, uint32_t offset, bool between)
 {
 	unsigned char table[V8_PARTS * V8_PART_BYTES];
+	struct v8_table t;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < V8_PARTS && n < f->table_bytes; i++) {
@@ -254,7 +289,8 @@ struct v8_place v8_names_place(const struct v8_named *f, uint32_t offset)
 		memcpy(table + n, f->parts[i], rest);
 		n += rest;
 	}
-	return v8_position(table, n, n && n == f->table_bytes, offset);
+	t = (struct v8_table){table, n, n && n == f->table_bytes};
+	return between ? v8_position_between(&t, offset) : v8_position(&t, offset);
 }
 
 const struct v8_named *v8_names_function(void *const *processes, uint64_t process, uint64_t key)

@@ -14,6 +14,11 @@ struct v8_named {
 	uint64_t key;
 	uint64_t script; /* its key; 0: none */
 	uint32_t flags;  /* enum v8_function_flags */
+	/* Compiled code, which has no name: what was inlined into it. The keys of so many
+	 * functions, and where; owned. */
+	uint32_t functions, places;
+	uint64_t *inlined;
+	struct v8_inlined *place;
 	uint32_t table_bytes;
 	/* of its table of positions, owned; NULL: not known */
 	unsigned char *parts[V8_PARTS];
@@ -63,8 +68,9 @@ struct v8_process *v8_names_process(void **processes, uint64_t process);
 int v8_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key, const void *bytes,
 		 uint64_t n);
 
-/* The place in its script of the bytecode at this offset of a function. */
-struct v8_place v8_names_place(const struct v8_named *, uint32_t offset);
+/* The place in its script of the bytecode at this offset of a function, or of compiled code;
+ * between: of an instruction that need not be a call. */
+struct v8_place v8_names_place(const struct v8_named *, uint32_t offset, bool between);
 /* Calls back for each script of a process, until each() returns false. */
 void v8_names_each_script(void *const *processes, uint64_t process,
 			  bool (*each)(void *arg, struct v8_file *), void *arg);

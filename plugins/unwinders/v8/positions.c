@@ -24,37 +24,59 @@ static bool next(const unsigned char *table, uint32_t n, uint32_t *at, int64_t *
 	return false;
 }
 
-/* A position: bit 0 says that it is no place in the script, 30 bits are the place and 1; above them
- * is the function that was inlined, in tables of compiled code. */
-static void set_place(struct v8_place *p, uint64_t raw)
+/* Bit 0 says that it is no place in the script, 30 bits are the place and 1, 16 bits which function
+ * was inlined and 1. */
+struct v8_place v8_place_of(uint64_t raw)
 {
 	uint32_t v = (uint32_t)(raw >> 1) & 0x3fffffff;
+	struct v8_place p = {0, (int)(raw >> 31 & 0xffff) - 1, !(raw & 1) && v};
 
-	p->known = !(raw & 1) && v;
-	p->position = p->known ? v - 1 : 0;
+	p.position = p.known ? v - 1 : 0;
+	return p;
 }
 
-struct v8_place v8_position(const unsigned char *table, uint32_t n, bool complete, uint32_t offset)
+/* The last place up to this offset, and the next. false: the table ends before an entry behind it.
+ */
+static bool find(const struct v8_table *t, uint32_t offset, struct v8_place *last,
+		 struct v8_place *following)
 {
-	struct v8_place found = {0, false};
 	int64_t code =
 		-1; /* the first entry may be that of the function itself, which begins there */
 	uint64_t raw = 0;
 	uint32_t at = 0;
 	int64_t v;
 
-	while (at < n) {
-		if (!next(table, n, &at, &v) || v > FARTHEST || v < -FARTHEST || code > FARTHEST)
-			break;
+	*last = *following = (struct v8_place){0, -1, false};
+	while (at < t->n) {
+		if (!next(t->at, t->n, &at, &v) || v > FARTHEST || v < -FARTHEST || code > FARTHEST)
+			return false;
 		code += v < 0 ? -(v + 1) : v; /* the sign: no statement begins there */
-		if (!next(table, n, &at, &v))
-			break;
+		if (!next(t->at, t->n, &at, &v))
+			return false;
 		raw += (uint64_t)v;
+		*following = v8_place_of(raw);
 		if (code > (int64_t)offset)
-			return found;
-		set_place(&found, raw);
+			return true;
+		*last = *following;
 	}
-	if (!complete || at < n) /* an entry behind those may be nearer */
-		found.known = false;
-	return found;
+	following->known = false;
+	return t->complete;
+}
+
+struct v8_place v8_position(const struct v8_table *t, uint32_t offset)
+{
+	struct v8_place last, following;
+
+	if (!find(t, offset, &last, &following)) /* an entry behind those may be nearer */
+		last.known = false;
+	return last;
+}
+
+struct v8_place v8_position_between(const struct v8_table *t, uint32_t offset)
+{
+	struct v8_place last, following;
+
+	last.known = find(t, offset, &last, &following) && last.known && following.known &&
+		     last.inlined == following.inlined;
+	return last;
 }

@@ -43,6 +43,15 @@ const struct v8_required v8_required[V8_REQUIRED] = {
 	 {"class_BytecodeArray__length__SMI", "class_FixedArrayBase__length__SMI"}},
 	{V8_BYTECODE_DATA, {"class_BytecodeArray__data__uintptr_t"}},
 	{V8_LAST_FUNCTION, {"LastJSFunctionType", "type_JSFunction__JS_FUNCTION_TYPE"}},
+	/* of compiled code */
+	{V8_TYPE_CODE, {"type_Code__CODE_TYPE"}},
+	{V8_TYPE_STREAM, {"type_InstructionStream__INSTRUCTION_STREAM_TYPE"}},
+	{V8_CODE_START, {"class_Code__instruction_start__Address"}},
+	{V8_CODE_SIZE, {"class_Code__instruction_size__int"}},
+	{V8_STREAM_HEAD, {"class_InstructionStream__instruction_start__uintptr_t"}},
+	{V8_DEOPT_COUNT, {"DeoptimizationDataInlinedFunctionCountIndex"}},
+	{V8_DEOPT_LITERALS, {"DeoptimizationDataLiteralArrayIndex"}},
+	{V8_DEOPT_PLACES, {"DeoptimizationDataInliningPositionsIndex"}},
 };
 
 const struct v8_granted v8_granted[V8_GRANTED] = {

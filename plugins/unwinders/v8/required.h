@@ -16,7 +16,10 @@ struct v8_required {
 	const char *names[V8_MOST_NAMES]; /* without v8dbg_ */
 };
 
-#define V8_REQUIRED 34u
+/* Those from here on are of compiled code: if one is missing, all are 0. */
+#define V8_REQUIRED_OF_CODE 34u
+
+#define V8_REQUIRED 42u
 
 extern const struct v8_required v8_required[V8_REQUIRED];
 

@@ -15,6 +15,8 @@ enum {
 	SCRIPT_KEY,
 	TEXT, /* a text that is to be copied */
 	BYTECODE,
+	CODE, /* compiled code, and its key */
+	CODE_KEY,
 };
 
 /* Every pointer to an object has this bit, and numbers have not: they are in the upper half. */
@@ -42,6 +44,10 @@ struct near {
 	struct flat characters;
 	__u32 line_offset;
 	__u32 forgotten;
+	/* of CODE, as in struct v8_code */
+	__u32 functions, places;
+	__u64 literals, inlined; /* the objects */
+	__u64 key[V8_MOST_INLINED];
 };
 
 FUSEE_FN struct near *near(struct fusee_unwind *u)

@@ -19,6 +19,7 @@ int fusee_step_v8(struct fusee_unwind *u);
 #define FILE_AT 0x100  /* the file's variables */
 #define CODE 0x4000
 #define CODE_END 0x5000
+#define JIT 0x4c00 /* what V8 has compiled, up to CODE_END */
 #define OBJECTS 0x6000
 #define STACK 0xc000
 #define NATIVE 0xf000 /* where the outermost frame returns to */
@@ -33,6 +34,8 @@ enum {
 	T_SCRIPT = 167,
 	T_BYTECODE = 205,
 	T_BYTES = 212,
+	T_CODE = 206,
+	T_STREAM = 210,
 	T_ODDBALL = 131,
 	T_MAP = 264,
 	T_TABLE = 257,
@@ -90,6 +93,14 @@ static const struct {
 	{"class_BytecodeArray__length__SMI", 8},
 	{"class_BytecodeArray__data__uintptr_t", 64},
 	{"class_BytecodeArray__wrapper__Tagged_BytecodeWrapper_", 16},
+	{"type_Code__CODE_TYPE", T_CODE},
+	{"type_InstructionStream__INSTRUCTION_STREAM_TYPE", T_STREAM},
+	{"class_Code__instruction_start__Address", 40},
+	{"class_Code__instruction_size__int", 52},
+	{"class_InstructionStream__instruction_start__uintptr_t", 32},
+	{"DeoptimizationDataInlinedFunctionCountIndex", 1},
+	{"DeoptimizationDataLiteralArrayIndex", 2},
+	{"DeoptimizationDataInliningPositionsIndex", 7},
 };
 #define CONSTANTS (sizeof(constants) / sizeof(*constants))
 
@@ -395,6 +406,7 @@ static int walk(void)
 		uint64_t sp = u->sp;
 
 		u->npushed = 0;
+		u->file = u->pc < JIT; /* builtins are a file's */
 		r = fusee_step_v8(u);
 		if (u->npushed)
 			note_frame(u);
@@ -594,16 +606,16 @@ TEST(positions)
 	struct v8_place at;
 
 	for (uint32_t i = 0; i < 10; i++) {
-		at = v8_position(TABLE, sizeof(TABLE), true, i);
+		at = v8_position(&(struct v8_table){TABLE, sizeof(TABLE), true}, i);
 		CHECK(at.known);
 		CHECK_INT(at.position, places[i]);
 		/* without its last entry: what is behind the others is not known */
-		at = v8_position(TABLE, 4, false, i);
+		at = v8_position(&(struct v8_table){TABLE, 4, false}, i);
 		CHECK_INT(at.known, i < 3);
 	}
 	for (uint32_t n = 0; n < sizeof(TABLE); n++)
-		v8_position(TABLE, n, true, 7);
-	CHECK(!v8_position(NULL, 0, true, 7).known);
+		v8_position(&(struct v8_table){TABLE, n, true}, 7);
+	CHECK(!v8_position(&(struct v8_table){NULL, 0, true}, 7).known);
 }
 
 static int process_read(uint64_t process, uint64_t at, void *to, uint32_t len)
@@ -656,6 +668,7 @@ TEST(a_line)
 		uint64_t key, t;
 
 		make();
+		m.native.u.file = 1;
 		CHECK_INT(fusee_step_v8(&m.native.u), FUSEE_NEXT);
 		key = m.native.u.pushed[0];
 		f = v8_names_function(&m.names, 1, key);
@@ -671,10 +684,10 @@ TEST(a_line)
 		for (int i = 0; i < 9 && !v8_source_read(&reader, 1, m.words, &file->source); i++)
 			file->source.next_ns = 0;
 		CHECK_INT(file->source.state, V8_SOURCE_READ);
-		at = v8_names_place(f, 5);
+		at = v8_names_place(f, 5, false);
 		CHECK(at.known);
 		CHECK_INT(v8_source_line(&file->source, at.position), 2);
-		at = v8_names_place(f, 8);
+		at = v8_names_place(f, 8, false);
 		CHECK_INT(v8_source_line(&file->source, at.position), 3);
 	}
 }
@@ -699,6 +712,187 @@ TEST(a_source_cannot_be_read)
 		CHECK_INT(v8_source_line(&s, 2), 2);
 		free(s.lines);
 	}
+}
+
+/* ---- compiled code ---- */
+
+extern const struct fusee_plugin fusee_plugin;
+
+static int show_frame(struct fusee_frame_out *out, const struct fusee_source_frame *f)
+{
+	size_t n = strlen(m.stack);
+
+	snprintf(m.stack + n, sizeof(m.stack) - n, "%.*s:%u ", (int)f->function.len, f->function.p,
+		 f->line);
+	return 0;
+}
+
+static void *ctx; /* of the plugin */
+
+static int emit_to_plugin(struct fusee_native *n, __u32 kind, __u64 key, const void *bytes,
+			  __u32 len)
+{
+	const struct fusee_unwinder_ops *ops = fusee_plugin.ops;
+	struct fusee_emission e = FUSEE_SIZED(struct fusee_emission, .kind = kind, .key = key,
+					      .bytes = {bytes, len});
+
+	return ops->record(ctx, 1, &e) < 0 ? -1 : 0;
+}
+
+static int emitted_never(struct fusee_native *n, __u32 kind, __u64 key)
+{
+	return 0;
+}
+
+/* Code whose instructions begin at JIT, 640 bytes, of "outer": "middle" was inlined at position 5,
+ * and into that "inner" at position 9; a call at 100 is of inner at position 1, at 200 of middle at
+ * 5, and at 300 of outer at 9. */
+#define RAW(position, inlined) ((uint64_t)((inlined) + 1) << 31 | (uint64_t)((position) + 1) << 1)
+
+static void put_number(uint64_t *at, int64_t v)
+{
+	uint64_t zigzag = ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
+
+	do {
+		m.memory[(*at)++] = (unsigned char)((zigzag & 127) | (zigzag > 127 ? 128 : 0));
+		zigzag >>= 7;
+	} while (zigzag);
+}
+
+static uint64_t shared_of(const char *name, uint64_t script)
+{
+	uint64_t f = function(text(name), script), shared;
+
+	memcpy(&shared, m.memory + f - 1 + 32, 8);
+	return shared;
+}
+
+static void make_code(void)
+{
+	static const struct {
+		int64_t code, raw;
+	} calls[] = {{100, RAW(1, 1)}, {110, RAW(2, 1)}, {200, RAW(5, 0)}, {300, RAW(9, -1)}};
+	uint64_t stream = JIT - 32, code = object(T_CODE, 9), data = object(T_BYTES + 1, 12);
+	uint64_t literals = object(T_BYTES + 2, 6), places = object(T_BYTES, 7);
+	uint64_t table = object(T_BYTES, 12), map = object(T_STREAM, 2) - 1 - 16, at, context,
+		 script;
+	int64_t last = -1, raw = 0;
+	uint32_t size = 640;
+
+	memcpy(&context, m.memory + STACK + 0x100 - 8, 8);
+	script = object(T_SCRIPT, 12);
+	set(script, 8, text("a\nb\nc\nd\ne\nf\n"));
+	set(script, 16, text("c.js"));
+	put(stream, map + 1);
+	put(stream + 8, code);
+	set(code, 8, data);
+	set(code, 16, table);
+	set(code, 40, JIT);
+	memcpy(m.memory + code - 1 + 52, &size, 4);
+	set(data, 24, number(2));
+	set(data, 32, literals);
+	set(data, 72, places);
+	set(literals, 16, shared_of("middle", script));
+	set(literals, 24, shared_of("inner", script) | 2); /* a weak reference */
+	set(places, 8, number(32));
+	set(places, 16, RAW(5, -1));
+	set(places, 24, 0);
+	set(places, 32, RAW(9, 0));
+	set(places, 40, 1);
+	at = table - 1 + 16;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		put_number(&at, calls[i].code - last);
+		put_number(&at, calls[i].raw - raw);
+		last = calls[i].code;
+		raw = calls[i].raw;
+	}
+	set(table, 8, number((uint32_t)(at - (table - 1 + 16))));
+	frame(0, function(text("outer"), script), context, 0, 0);
+}
+
+/* The frames of one step at this offset of the code. */
+static const char *step_at(uint32_t offset, bool exact)
+{
+	static const struct fusee_unwinder_host unwinder = {.process_read = process_read,
+							    .frame = show_frame};
+	static const struct fusee_host host = {.unwinder = &unwinder};
+	const struct fusee_unwinder_ops *ops = fusee_plugin.ops;
+	struct fusee_mapping_view view = FUSEE_SIZED(struct fusee_mapping_view,
+						     .flags = FUSEE_VIEW_LIBRARY);
+	struct fusee_raw_frame raw = FUSEE_SIZED(struct fusee_raw_frame, .process = 1);
+	struct fusee_unwind *u = &m.native.u;
+
+	ctx = calloc(1, fusee_plugin.ctx_size);
+	fusee_plugin.init(ctx, NULL, &host);
+	view.table = (struct fusee_table){m.words, V8_WORDS, 4};
+	ops->mapped(ctx, 1, &view);
+	m.native.emit = emit_to_plugin;
+	m.native.emitted = emitted_never;
+	u->pc = JIT + offset;
+	u->flags = exact ? FUSEE_PC_EXACT : 0;
+	u->file = 0;
+	*m.stack = '\0';
+	fusee_step_v8(u);
+	raw.v[0] = u->pushed[0];
+	raw.v[1] = u->pushed[1];
+	raw.v[2] = u->pushed_words > 2 ? u->pushed[2] : 0;
+	if (!u->npushed || ops->symbolize(ctx, &raw, NULL) <= 0)
+		strcat(m.stack, "?");
+	fusee_plugin.fini(ctx);
+	free(ctx);
+	return m.stack;
+}
+
+TEST(inlined_functions)
+{
+	static const struct {
+		uint32_t offset;
+		bool exact;
+		const char *frames;
+	} cases[] = {
+		{105, false, "inner:1 middle:5 outer:3 "},
+		{111, false, "inner:2 middle:5 outer:3 "},
+		{205, false, "middle:3 outer:3 "},
+		{305, false, "outer:5 "},
+		{99, false, "outer:0 "}, /* before all calls */
+		{105, true, "inner:0 middle:5 outer:3 "},
+		{115, true, "outer:0 "}, /* the next call is another function's */
+		{305, true, "outer:0 "}, /* no call follows */
+		{639, false, "outer:5 "},
+		{641, false, "outer:0 "}, /* of no code */
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		make();
+		make_code();
+		fprintf(stderr, "# at %u%s\n", cases[i].offset, cases[i].exact ? ", exact" : "");
+		CHECK_STR(step_at(cases[i].offset, cases[i].exact), cases[i].frames);
+	}
+}
+
+/* Each read fails in turn: the frames are right, or only the function that was compiled. */
+TEST(compiled_code_cannot_be_read)
+{
+	uint32_t n, right = 0, outer = 0;
+
+	make();
+	make_code();
+	n = m.reads;
+	step_at(105, false);
+	n = m.reads - n;
+	for (uint32_t k = 1; k <= n; k++) {
+		const char *frames;
+
+		make();
+		make_code();
+		m.fails = m.reads + k;
+		frames = step_at(105, false);
+		right += !strcmp(frames, "inner:1 middle:5 outer:3 ");
+		outer += !strcmp(frames, "outer:0 ");
+		CHECK(!strcmp(frames, "inner:1 middle:5 outer:3 ") || strstr("outer:0 ?", frames) ||
+		      !strcmp(frames, "inner:0 middle:0 outer:0 "));
+	}
+	CHECK(right && outer);
 }
 
 /* ---- the file ---- */

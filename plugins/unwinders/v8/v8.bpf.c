@@ -8,6 +8,7 @@
  */
 #include <fusee/unwinder.bpf.h>
 
+#include "code.h"
 #include "emit.h"
 #include "state.h"
 
@@ -104,19 +105,41 @@ static int look_at_frame(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_v8_look_at_frame, look_at_frame)
 
+/* Emits what is not yet known of CODE. */
+FUSEE_FN void emit_unknown_code(struct fusee_unwind *u, int found)
+{
+	if (found && emit_code(u))
+		return;
+	u->scratch[KEY] = u->scratch[CODE_KEY];
+	if (!fusee_emitted(u, V8_POSITIONS, u->scratch[KEY]))
+		emit_positions(u, u->scratch[CODE], CODE_POSITIONS);
+}
+
 /* Pushes the function of SHARED, if that can be read. */
 FUSEE_FN void push_function(struct fusee_unwind *u)
 {
-	int found = FUSEE_CALL(fusee_v8_find_function, u, 0), offset;
+	int found = FUSEE_CALL(fusee_v8_find_function, u, 0), offset = -1, at = -1, inlined = -1;
 
 	if (found < 0)
 		return;
-	offset = FUSEE_CALL(fusee_v8_bytecode_offset, u, 0);
-	fusee_push(u, u->scratch[KEY], (__u32)offset);
+	if (u->file) /* the interpreter's; code that replaced it in a loop has its frame still */
+		offset = FUSEE_CALL(fusee_v8_bytecode_offset, u, 0);
+	else
+		at = FUSEE_CALL(fusee_v8_find_code, u, 0);
+	if (at >= 0)
+		inlined = FUSEE_CALL(fusee_v8_find_inlined, u, 0);
+	if (inlined >= 0)
+		fusee_push4(u, u->scratch[KEY],
+			    V8_IS_CODE | (is_exact(u) ? V8_IS_EXACT : 0) | (__u32)at,
+			    u->scratch[CODE_KEY], 0, 0);
+	else
+		fusee_push(u, u->scratch[KEY], (__u32)offset);
 	if (found && emit_function(u))
 		return;
-	if (offset >= 0 && !fusee_emitted(u, V8_POSITIONS, u->scratch[KEY]))
-		emit_positions(u);
+	if (inlined >= 0)
+		emit_unknown_code(u, inlined);
+	else if (offset >= 0 && !fusee_emitted(u, V8_POSITIONS, u->scratch[KEY]))
+		emit_positions(u, u->scratch[BYTECODE], word(u, V8_BYTECODE_POSITIONS));
 }
 
 static int v8_step(struct fusee_unwind *u)

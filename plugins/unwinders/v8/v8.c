@@ -136,31 +136,85 @@ static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e
 	return kept;
 }
 
+/* A function at this place of its script. 0 or -errno. */
+static int show(struct v8 *v, uint64_t process, const struct v8_named *named, struct v8_place at,
+		struct fusee_frame_out *out)
+{
+	struct fusee_source_frame f = FUSEE_SIZED(struct fusee_source_frame);
+	const struct v8_file *file = named->script ? v8_names_script(&v->processes, process,
+								     named->script)
+						   : NULL;
+
+	f.function = fusee_text(*named->name ? named->name : "(anonymous)");
+	f.flags = named->flags & V8_IS_BUILTIN ? FUSEE_FRAME_BUILTIN : 0;
+	if (file) {
+		read_new(v, process, named->script); /* if that was not possible before */
+		f.file = fusee_text(file->name);
+		f.line = at.known ? v8_source_line(&file->source, at.position) : 0;
+	}
+	return v->self.host->unwinder->frame(out, &f);
+}
+
+#define MOST_DEPTH 32 /* of functions that were inlined into each other */
+
+/* Shows the functions that were inlined at a place of compiled code, innermost first, and *at
+ * becomes the place in the function that they were inlined into. Their number, or -errno. */
+static int show_inlined(struct v8 *v, const struct fusee_raw_frame *frame,
+			const struct v8_named *code, struct v8_place *at,
+			struct fusee_frame_out *out)
+{
+	const struct v8_named *chain[MOST_DEPTH];
+	struct v8_place places[MOST_DEPTH];
+	int n = 0;
+
+	for (; at->inlined >= 0 && n < MOST_DEPTH; n++) {
+		const struct v8_inlined *i = &code->place[at->inlined];
+
+		if ((uint32_t)at->inlined >= code->places ||
+		    (uint32_t)i->function >= code->functions)
+			break;
+		chain[n] = v8_names_function(&v->processes, frame->process,
+					     code->inlined[i->function]);
+		if (!chain[n])
+			break;
+		places[n] = *at;
+		/* of an instruction between two calls the function is known, not the line */
+		places[n].known = n || !(frame->v[1] & V8_IS_EXACT);
+		*at = v8_place_of((uint64_t)i->position);
+	}
+	if (at->inlined >= 0) { /* it makes no sense, or is not known yet */
+		*at = (struct v8_place){0, -1, false};
+		return 0;
+	}
+	at->known = at->known && (n || !(frame->v[1] & V8_IS_EXACT));
+	for (int i = 0; i < n; i++)
+		if (show(v, frame->process, chain[i], places[i], out))
+			return -ENOMEM;
+	return n;
+}
+
 static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)
 {
 	struct v8 *v = ctx;
-	struct fusee_source_frame f = FUSEE_SIZED(struct fusee_source_frame);
-	const struct v8_named *named;
-	const struct v8_file *file;
+	struct v8_place at = {0, -1, false};
+	const struct v8_named *named, *code;
+	int n = 0;
 
 	if (frame->addr) /* the machine's frame of code that no step has named */
 		return 0;
 	named = v8_names_function(&v->processes, frame->process, frame->v[0]);
 	if (!named)
 		return 0;
-	file = named->script ? v8_names_script(&v->processes, frame->process, named->script) : NULL;
-	f.function = fusee_text(*named->name ? named->name : "(anonymous)");
-	f.flags = named->flags & V8_IS_BUILTIN ? FUSEE_FRAME_BUILTIN : 0;
-	if (file) {
-		struct v8_place at = {0, false};
-
-		f.file = fusee_text(file->name);
-		if (frame->v[1] != V8_NO_OFFSET)
-			at = v8_names_place(named, (uint32_t)frame->v[1]);
-		read_new(v, frame->process, named->script); /* if that was not possible before */
-		f.line = at.known ? v8_source_line(&file->source, at.position) : 0;
+	if (frame->v[1] & V8_IS_CODE) {
+		code = v8_names_function(&v->processes, frame->process, frame->v[2]);
+		if (code)
+			at = v8_names_place(code, (uint32_t)frame->v[1], frame->v[1] & V8_IS_EXACT);
+		if (at.known)
+			n = show_inlined(v, frame, code, &at, out);
+	} else if (frame->v[1] != V8_NO_OFFSET) {
+		at = v8_names_place(named, (uint32_t)frame->v[1], false);
 	}
-	return v->self.host->unwinder->frame(out, &f) ? -ENOMEM : 1;
+	return n < 0 || show(v, frame->process, named, at, out) ? -ENOMEM : n + 1;
 }
 
 static void on_detach(void *ctx, uint64_t process)
@@ -186,7 +240,7 @@ static const struct fusee_runtime runtimes[] = {
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.slab_version = 1,
+	.slab_version = 2,
 	.frame_type = "v8js",
 	.reasons = reasons,
 	.bpf = v8_bpf,

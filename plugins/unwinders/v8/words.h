@@ -45,11 +45,21 @@ enum v8_word {
 	V8_BYTECODE_DATA,
 	V8_BYTECODE_POSITIONS, /* its table of positions in the source */
 	V8_TABLE_DATA,         /* of an array of bytes */
+	/* compiled code; 0 in a V8 that keeps it otherwise */
+	V8_TYPE_CODE,
+	V8_TYPE_STREAM, /* InstructionStream: what instructions are in, behind its head */
+	V8_CODE_START,
+	V8_CODE_SIZE,
+	V8_STREAM_HEAD,
+	/* indices in its data for deoptimization */
+	V8_DEOPT_COUNT, /* of the functions that were inlined, which are the first literals */
+	V8_DEOPT_LITERALS,
+	V8_DEOPT_PLACES, /* where they were inlined */
 	V8_WORDS,
 };
 
 /* Kinds of emissions. The parts of a table of positions are V8_POSITIONS and the next kinds. */
-enum v8_kind { V8_FUNCTION = 1, V8_SCRIPT, V8_POSITIONS };
+enum v8_kind { V8_FUNCTION = 1, V8_SCRIPT, V8_CODE, V8_POSITIONS };
 
 #define V8_NAME_BYTES 511u /* powers of two less one: the most that is emitted */
 #define V8_SCRIPT_BYTES 1023u
@@ -72,8 +82,25 @@ struct v8_function {
 	struct v8_text name;
 };
 
-/* A part of the table of positions of the function with this key: its kind is V8_POSITIONS + i, and
- * it has the bytes from i * V8_PART_BYTES on. Part 0 is emitted last. */
+#define V8_MOST_INLINED 24u /* functions in compiled code */
+#define V8_MOST_PLACES 112u
+
+/* Where a function was inlined. */
+struct v8_inlined {
+	long long
+		position; /* in the function that it was inlined into, as in tables of positions */
+	int function;     /* which of those that were inlined; -1: the code's own */
+	int pad;
+};
+
+/* Compiled code; behind it are the keys of the functions that were inlined, and so many struct
+ * v8_inlined. */
+struct v8_code {
+	unsigned int functions, places;
+};
+
+/* A part of the table of positions of the function or code with this key: its kind is V8_POSITIONS
+ * + i, and it has the bytes from i * V8_PART_BYTES on. Part 0 is emitted last. */
 struct v8_positions {
 	unsigned int bytes; /* of the table; those of this part follow */
 };
@@ -88,8 +115,11 @@ struct v8_script {
 	struct v8_text name;
 };
 
-/* The second word of a pushed frame: the offset of the bytecode, or this. */
+/* The second word of a pushed frame: the offset of the bytecode, or this; or of pc in compiled
+ * code, whose key is the third word. */
 #define V8_NO_OFFSET 0xffffffffu
+#define V8_IS_CODE (1ull << 32)
+#define V8_IS_EXACT (2ull << 32) /* of compiled code: it was interrupted there */
 
 enum v8_reason {
 	V8_UNREADABLE = 1,
