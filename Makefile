@@ -79,7 +79,7 @@ $(B)/obj/%.o: %.c | $(B)/gen/profile.pb-c.h
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # the page's parts are embedded; it runs only the script that has this hash
-$(B)/gen/flamegraph.js: $(addprefix core/export/page/flamegraph,_tree.js _numbers.js _values.js _draw.js _table.js .js)
+$(B)/gen/flamegraph.js: $(addprefix core/export/page/flamegraph,_tree.js _numbers.js _values.js _draw.js _svg.js _table.js .js)
 	@mkdir -p $(@D)
 	$(Q)cat $^ > $@
 $(B)/gen/flamegraph.hash: $(B)/gen/flamegraph.js

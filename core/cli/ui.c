@@ -39,16 +39,16 @@ static const struct cli_option options[] = {
 const struct cli_command ui_command = {
 	.name = "ui",
 	.does = "look at profiles in the browser",
-	.usage =
-		"fusee ui [OPTION]... [FILE]...\n"
-		"       fusee ui [OPTION]... FOLDER\n"
-		"       fusee ui [OPTION]... s3://NAME/PREFIX\n"
-		"       fusee ui [OPTION]... --agent\n"
-		"Serves a page that shows profiles: flame graph, functions, callers, source lines, "
-		"labels, differences, sums over time. FOLDER: of profiles, or of sink.parquet. "
-		"Without FILE: " CLI_DEFAULT_PROFILE
-		", or the profiles of this folder. Ends with Ctrl-C, or when the page was "
-		"closed.\n",
+	.usage = "fusee ui [OPTION]... [FILE]...\n"
+		 "       fusee ui [OPTION]... FOLDER\n"
+		 "       fusee ui [OPTION]... s3://NAME/PREFIX\n"
+		 "       fusee ui [OPTION]... --agent\n"
+		 "Serves a page that shows profiles: flame graph, functions, callers, source "
+		 "lines,\n"
+		 "instructions, labels, differences, sums over time. FOLDER: of profiles, or of\n"
+		 "sink.parquet; FILE '-': standard input. Without FILE: " CLI_DEFAULT_PROFILE
+		 ", or\n"
+		 "the profiles of this folder. Ends with Ctrl-C, or when the page was closed.\n",
 	CLI_OPTIONS(options),
 	.operand = "FILE",
 };
@@ -94,11 +94,17 @@ static int open_place(struct ui_command_options *o, const char *place)
 /* A sentence about what can not be shown together; NULL: it can. */
 static const char *find_mistake(const struct ui_command_options *o, bool named)
 {
+	uint32_t inputs = 0;
+
 	if (o->agent && named)
 		return "--agent finds the place of the profiles: name no other";
-	for (uint32_t i = 0; o->ui.npaths > 1 && i < o->ui.npaths; i++)
-		if (is_store(o->ui.paths[i]))
+	for (uint32_t i = 0; i < o->ui.npaths; i++) {
+		if (o->ui.npaths > 1 && is_store(o->ui.paths[i]))
 			return "name one store, or files";
+		inputs += !strcmp(o->ui.paths[i], "-");
+	}
+	if (inputs > 1)
+		return "'-' is standard input, which is read once";
 	if (!o->agent && (o->socket || (o->store && strncmp(o->ui.paths[0], "s3://", 5))))
 		return "--socket is for --agent, --store for s3://NAME/PREFIX";
 	return NULL;
@@ -122,11 +128,6 @@ int cmd_ui(int argc, char **argv)
 	mistake = find_mistake(&o, first < argc);
 	if (mistake)
 		return cli_bad_usage(&ui_command, "%s", mistake);
-	for (uint32_t i = 0; i < o.ui.npaths; i++)
-		if (!strcmp(o.ui.paths[i], "-"))
-			return cli_bad_usage(&ui_command,
-					     "'-': standard input cannot be read again, which the "
-					     "page needs: name a file");
 	place = o.ui.npaths == 1 ? find_place(&o) : NULL;
 	if (place)
 		result = open_place(&o, place);

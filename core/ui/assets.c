@@ -28,6 +28,7 @@ EMBED(ui_source_js, PAGE "source.js");
 EMBED(ui_code_js, PAGE "code.js");
 EMBED(ui_calls, PAGE "calls.js");
 EMBED(ui_layout, PAGE "layout.js");
+EMBED(ui_share, PAGE "share.js");
 EMBED(ui_time_js, PAGE "time.js");
 EMBED(ui_chart, PAGE "chart.js");
 EMBED(ui_brush, PAGE "brush.js");
@@ -49,6 +50,7 @@ const struct ui_asset ui_assets[] = {
 	{"code.js", SCRIPT, ui_code_js, ui_code_js_end},
 	{"calls.js", SCRIPT, ui_calls, ui_calls_end},
 	{"layout.js", SCRIPT, ui_layout, ui_layout_end},
+	{"share.js", SCRIPT, ui_share, ui_share_end},
 	{"time.js", SCRIPT, ui_time_js, ui_time_js_end},
 	{"chart.js", SCRIPT, ui_chart, ui_chart_end},
 	{"brush.js", SCRIPT, ui_brush, ui_brush_end},

@@ -11,6 +11,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #define MAX_BYTES (1ull << 30)
@@ -87,6 +88,8 @@ int ui_files_look(struct ui_files *f)
 	for (uint32_t i = 0; i < f->n; i++) {
 		struct ui_file *file = &f->files[i];
 
+		if (file->kept)
+			continue;
 		file->bytes = -1;
 		if (stat(file->path, &st) || !S_ISREG(st.st_mode))
 			continue;
@@ -94,6 +97,31 @@ int ui_files_look(struct ui_files *f)
 		file->time_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec;
 	}
 	return r == -ENOMEM ? r : 0; /* a folder that was removed has no files */
+}
+
+/* Reads standard input, which stays in memory. An exit code. */
+static int add_input(struct ui_files *f)
+{
+	struct buf bytes = {0};
+	const char *text = NULL;
+	struct ui_file *file;
+	int r = add(f, strdup("standard input"));
+
+	if (!r)
+		r = buf_read_fd(&bytes, STDIN_FILENO, MAX_BYTES);
+	file = r ? NULL : &f->files[f->n - 1];
+	if (!r)
+		r = profile_read(bytes.p, bytes.len, &file->profile, &text);
+	if (r) {
+		log_error("cannot read standard input%s: %s", text ? " as a profile" : "",
+			  text ? text : strerror(-r));
+	} else {
+		file->kept = true;
+		file->bytes = (int64_t)bytes.len;
+		file->time_ns = (int64_t)clock_ns(CLOCK_REALTIME);
+	}
+	buf_fini(&bytes);
+	return !r ? 0 : text ? EX_DATAERR : EX_NOINPUT;
 }
 
 static int open_failed(const char *path, int err)
@@ -108,6 +136,12 @@ int ui_files_open(struct ui_files *f, char *const *paths, uint32_t n)
 	int r = 0;
 
 	for (uint32_t i = 0; !r && i < n; i++) {
+		if (!strcmp(paths[i], "-")) {
+			r = add_input(f);
+			if (r)
+				return r;
+			continue;
+		}
 		if (stat(paths[i], &st))
 			return open_failed(paths[i], errno);
 		if (S_ISDIR(st.st_mode)) {
@@ -153,7 +187,7 @@ static void unload_oldest(struct ui_files *f)
 	uint32_t loaded = 0;
 
 	for (uint32_t i = 0; i < f->n; i++) {
-		if (!f->files[i].profile)
+		if (!f->files[i].profile || f->files[i].kept)
 			continue;
 		loaded++;
 		if (!oldest || f->files[i].used < oldest->used)
@@ -206,7 +240,7 @@ int ui_files_profile(struct ui_files *f, uint32_t number, const struct fusee_pro
 
 	if (!file)
 		return -ENOENT;
-	if (file->profile && !stat(file->path, &st) &&
+	if (file->profile && !file->kept && !stat(file->path, &st) &&
 	    (st.st_size != file->loaded_bytes ||
 	     st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec != file->loaded_time))
 		unload(file);

@@ -39,6 +39,7 @@ static const struct data {
 	int (*put)(const struct ui_view *, struct buf *out);
 	/* in place of put: of more than the selected profiles */
 	int (*of_all)(struct ui_profiles *, const struct ui_selection *, struct buf *out);
+	bool saved; /* it becomes a file */
 } data[] = {
 	{"about.json", JSON, .put = ui_about},
 	{"table.json", JSON, .put = ui_table},
@@ -49,18 +50,27 @@ static const struct data {
 	{"calls.json", JSON, .put = ui_graph},
 	{"time.json", JSON, .of_all = ui_time},
 	{"range.json", JSON, .of_all = first_range},
+	{"share.pb.gz", "application/octet-stream", .put = ui_share_pprof, .saved = true},
+	{"share.folded", "text/plain; charset=utf-8", .put = ui_share_folded, .saved = true},
+	{"share.html", "text/html; charset=utf-8", .put = ui_share_page, .saved = true},
 	{"graph.html", "text/html; charset=utf-8", .put = NULL},
 };
 
 #define DATA (sizeof(data) / sizeof(*data))
 
-static void answer(struct http_request *q, int status, const char *type, struct fusee_str body)
+static void answer_with(struct http_request *q, int status, const char *headers, const char *type,
+			struct fusee_str body)
 {
 	http_answer(q, &(struct http_answer){.status = status,
 					     .type = type,
-					     .headers = HEADERS,
+					     .headers = headers,
 					     .body = body.p,
 					     .len = body.len});
+}
+
+static void answer(struct http_request *q, int status, const char *type, struct fusee_str body)
+{
+	answer_with(q, status, HEADERS, type, body);
 }
 
 static void answer_error(struct http_request *q, int status, struct fusee_str sentence)
@@ -152,7 +162,13 @@ static void begin_data(void *arg, struct http_request *q, char *query)
 	while (strcmp(d->name, name))
 		d++;
 	r = put_data(u, d, query, &out);
-	finish(q, r, d->type, &out);
+	if (r || out.error || !d->saved) {
+		finish(q, r, d->type, &out);
+		return;
+	}
+	answer_with(q, 200, HEADERS "Content-Disposition: attachment\r\n", d->type,
+		    (struct fusee_str){out.p, out.len});
+	buf_fini(&out);
 }
 
 static void put_file(struct json *j, const struct ui_file *f, uint32_t number)

@@ -406,4 +406,4 @@ function start() {
 	restore();
 }
 start();
-window.fusee = { state, functions, goTo, restore, setSearch }; // for the console and the tests
+window.fusee = { state, functions, goTo, restore, setSearch, svg: svgText }; // for the console and the tests

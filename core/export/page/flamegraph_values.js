@@ -22,7 +22,8 @@ const LABELS = KINDS.length;
 const isLabel = fn => fn >= 0 && functions[fn].kind >= LABELS;
 const FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
 const ROW = 19, MORE = 500, LESS_COLOR = [66, 138, 222], MORE_COLOR = [226, 98, 58];
-const canvas = $("canvas"), scroller = $("scroller"), paper = canvas.getContext("2d");
+const canvas = $("canvas"), scroller = $("scroller");
+let paper = canvas.getContext("2d"); // flamegraph_svg.js puts another in its place
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 const calls = new CallTree(data);
 

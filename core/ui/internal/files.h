@@ -3,6 +3,7 @@
 #ifndef UI_FILES_H
 #define UI_FILES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -18,6 +19,7 @@ struct ui_file {
 	int64_t loaded_time, loaded_bytes; /* of the content in memory */
 	struct profile_file *profile;      /* NULL: not in memory */
 	uint64_t used;                     /* when, as a count of uses */
+	bool kept;                         /* of standard input: it cannot be read again */
 };
 
 struct ui_files {
@@ -27,7 +29,8 @@ struct ui_files {
 	uint64_t uses;
 };
 
-/* paths: files, or one folder. 0, or an exit code after one error was logged. */
+/* paths: files, "-" for standard input, or one folder. 0, or an exit code after one error was
+ * logged. */
 int ui_files_open(struct ui_files *, char *const *paths, uint32_t n);
 void ui_files_close(struct ui_files *); /* {0} is fine */
 /* Looks again for files of the folder, and at the times of all. 0 or -ENOMEM. */

@@ -44,4 +44,8 @@ int ui_source(const struct ui_view *, struct buf *out);
  * line]..], why: NULL, or why there are no more}. In a comparison with a base of the same build
  * each also has the base's self and total. Runs objdump. */
 int ui_code(const struct ui_view *, struct buf *out);
+/* What is selected, as a file: pprof (of the profile alone), folded text, one page of HTML. */
+int ui_share_pprof(const struct ui_view *, struct buf *out);
+int ui_share_folded(const struct ui_view *, struct buf *out);
+int ui_share_page(const struct ui_view *, struct buf *out);
 #endif

@@ -22,7 +22,7 @@ function row(i, last, d, f, most) {
 	if (isHot(i)) {
 		tr.className = "hot";
 		tr.title = `${percent(i[TOTAL], d.total)} of all, ${percent(i[TOTAL], f.total)} of ${short(f.name)}`;
-		tr.style.setProperty("--heat", `${rounded(6 + share(i[TOTAL], most) * 0.5, 0)}%`);
+		tr.style.setProperty("--heat", `${rounded(6 + share(i[TOTAL], most) * 0.4, 0)}%`);
 	}
 	return tr;
 }

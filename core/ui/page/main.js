@@ -10,6 +10,7 @@ import { amountOf, rounded, short } from "./numbers.js";
 import { showCallers } from "./callers.js";
 import { showCalls } from "./calls.js";
 import { showCode } from "./code.js";
+import { openShare } from "./share.js";
 import { showSource } from "./source.js";
 import { showTable } from "./table.js";
 import { rangeText, showTime } from "./time.js";
@@ -80,6 +81,7 @@ function showChoice(s) {
 		$("facts").textContent = "";
 	shownFile = s.file;
 	const single = files.map(f => [f.file, short(f.name)]), all = hasAll() ? [["all", short(place ?? "all profiles")]] : [];
+	$("share").disabled = s.file === null;
 	const options = [...all, ...single], several = [s.file, s.base].filter(f => f?.includes(",")).map(f => [f, nameOf(f)]);
 	const before = s.base === "all" ? [["all", rangeText(s.base_from, s.base_to)]] : [];
 	fill($("file"), [...options, ...several], s.file ?? "");
@@ -89,6 +91,7 @@ $("file").onchange = () => $("file").value === "all" ? chooseAll().catch(fail) :
 	select({ file: $("file").value, base: null, type: "", where: [], function: "" });
 $("base").onchange = () => select({ base: $("base").value === "" ? null : $("base").value });
 $("type").onchange = () => select({ type: $("type").value });
+$("share").onclick = openShare;
 $("help").onclick = () => $("keys").showModal();
 $("tabs").onkeydown = moveTab;
 
@@ -147,7 +150,7 @@ const KEYS = {
 document.addEventListener("keydown", e => {
 	if (e.target.id === "search" && e.key === "Escape" && !e.target.value)
 		e.target.blur();
-	if (e.ctrlKey || e.metaKey || e.altKey || $("keys").open || e.target.matches("input, select"))
+	if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]") || e.target.matches("input, select"))
 		return;
 	if (Object.hasOwn(KEYS, e.key))
 		KEYS[e.key]();

@@ -3,7 +3,7 @@
 // usage: FUSEE=.. node ui.js DIR [SCREENSHOTS]      DIR/profiles: now before after lines and a hostile one, DIR/store, DIR/xdg-open, which writes to DIR/sudo/opened
 "use strict";
 const { chromium } = require("playwright-core");
-const { spawn } = require("child_process");
+const { execFileSync, spawn } = require("child_process");
 const fs = require("fs");
 const http = require("http");
 const [dir, shots] = process.argv.slice(2);
@@ -26,8 +26,8 @@ const is = (name, got, wanted) => ok(name, got === wanted, { got, wanted });
 // ---- a server and a page ----
 
 const servers = [];
-async function serve(args, env = {}) {
-	const child = spawn(process.env.FUSEE, args, { cwd: dir, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+async function serve(args, env = {}, stdin = "ignore") {
+	const child = spawn(process.env.FUSEE, args, { cwd: dir, env: { ...process.env, ...env }, stdio: [stdin, "pipe", "pipe"] });
 	let out = "", err = "";
 	child.stderr.on("data", text => { err += text; });
 	child.ended = new Promise(done => child.on("exit", code => done(code)));
@@ -227,6 +227,44 @@ async function calls(address) {
 	ok("no error on the way", !v.errors.length, v.errors);
 	await v.close();
 }
+// A click on something that saves a file: its name and bytes.
+async function saved(v, click) {
+	const [download] = await Promise.all([v.page.waitForEvent("download"), click()]);
+	return { name: download.suggestedFilename(), bytes: fs.readFileSync(await download.path()) };
+}
+const isSvg = text => text.startsWith("<svg xmlns=") && text.trimEnd().endsWith("</svg>");
+async function share(address) {
+	const v = await View.open(`${address}#file=${await number(address, "now.pb.gz")}&view=graph&where=process%3Dbb`, WIDE, { acceptDownloads: true });
+	await v.page.click("#share");
+	const link = text => () => v.page.click(`#share-dialog >> text=${text}`);
+	const folded = await saved(v, link("folded text"));
+	is("share: folded text of what is selected", folded.bytes.toString(), "_start;main;do_syscall_64;vfs_read 100000000\n_start;main;leaf_c 100000000\n");
+	is("its name", folded.name, "now.folded");
+	const page = await saved(v, link("one page"));
+	ok("share: one page", page.name === "now.html" && page.bytes.includes("leaf_c") && !page.bytes.includes("leaf_a"), page.name);
+	const profile = await saved(v, link("profile, for pprof"));
+	fs.writeFileSync(`${dir}/${profile.name}`, profile.bytes);
+	const text = execFileSync(process.env.FUSEE, ["report", "--folded", profile.name], { cwd: dir, encoding: "utf8" });
+	is("share: the profile that fusee report reads", text, folded.bytes.toString());
+	const picture = await saved(v, link("picture of this view")), svg = picture.bytes.toString();
+	ok("share: the flame graph as a picture", picture.name === "now.svg" && isSvg(svg) && /<text [^>]*>vfs_read<\/text>/.test(svg) && !svg.includes("leaf_a"), svg);
+	await v.page.click("#share-dialog button:text-is('close')");
+	await v.tab("calls");
+	await v.page.click("#share");
+	const calls = (await saved(v, link("picture of this view"))).bytes.toString();
+	ok("share: the graph of calls as a picture", isSvg(calls) && calls.includes(">leaf_c</text>") && !calls.includes("var("), calls);
+	for (const [name, text] of [["flame graph", svg], ["calls", calls]]) {
+		const image = await browser.newPage();
+		fs.writeFileSync(`${dir}/picture.svg`, text);
+		await image.goto(`file://${dir}/picture.svg`);
+		is(`the picture of the ${name} is well-formed`, await image.evaluate(() => document.documentElement.nodeName + document.querySelectorAll("parsererror").length), "svg0");
+		if (shots)
+			await image.screenshot({ path: `${shots}/svg-${name.replace(" ", "-")}.png` });
+		await image.close();
+	}
+	ok("no error on the way", !v.errors.length, v.errors);
+	await v.close();
+}
 async function labels(v) {
 	await v.select(() => v.label("process", "bb").click());
 	is("a label filters callees", (await v.rows("#view table[aria-label=callees] tbody tr")).join(), "100 ms\t50.0 %\tdo_syscall_64,100 ms\t50.0 %\tleaf_c");
@@ -306,6 +344,14 @@ async function comparison(address) {
 	ok("the flame graph compares, too", (await v.boxes()).some(b => b.name === "gone"), await v.boxes());
 	await v.close();
 }
+async function input() {
+	const { child, address } = await serve(["ui", "--no-browser", "-"], {}, fs.openSync(`${dir}/profiles/now.pb.gz`));
+	const v = await View.open(`${address}#file=0&view=table`);
+	is("standard input", (await v.rows())[0].split("\t").join(" "), "600 ms 60.0 % 600 ms 60.0 % leaf_a program");
+	await v.close();
+	child.kill("SIGINT");
+	await child.ended;
+}
 async function keyboard(address) {
 	const v = await View.open(`${address}#file=${await number(address, "now.pb.gz")}&view=table`);
 	await v.page.focus("#view tbody tr");
@@ -328,6 +374,25 @@ async function keyboard(address) {
 		document.querySelector("#view").getAttribute("aria-labelledby")].join());
 	is("roles for screen readers", roles, "tablist,8,tab-table,tabpanel,tab-table");
 	await v.close();
+}
+// What axe, a checker of accessibility, finds of weight in each view, light and dark.
+async function accessible(address, store) {
+	const file = await number(address, "lines.pb.gz"), axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+	for (const colorScheme of ["light", "dark"]) {
+		const found = [];
+		for (const view of ["files", "graph", "table", "callers", "source", "code", "calls", "time"]) {
+			const at = view === "time" ? `${store}#file=all` : `${address}#file=${file}`;
+			const v = await View.open(`${at}&view=${view}${/callers|source|code/.test(view) ? "&function=main" : ""}`, WIDE, { colorScheme, bypassCSP: true });
+			for (const frame of v.page.frames()) {
+				await frame.evaluate(axe);
+				const result = await frame.evaluate(() => window.axe.run(document, { iframes: false }));
+				found.push(...result.violations.filter(e => ["serious", "critical"].includes(e.impact)).map(e => [view, e.id, e.nodes.length, e.nodes[0].html.slice(0, 160),
+					e.nodes[0].failureSummary.slice(0, 200)]));
+			}
+			await v.close();
+		}
+		ok(`axe has no finding of weight, ${colorScheme}`, !found.length, found);
+	}
 }
 async function widths(address) {
 	const file = await number(address, "after.pb.gz"), base = await number(address, "before.pb.gz");
@@ -460,10 +525,17 @@ async function main() {
 	ok("a link keeps the zoom", (await again.boxes()).find(b => b.name === "leaf_a").w > 1000, zoomed);
 	await again.close();
 	await calls(address);
+	await share(address);
 	await source(address);
 	await comparison(address);
 	await manyPages(address);
 	await keyboard(address);
+	await input();
+	const store = await serve(["ui", "--no-browser", "store"]);
+	const held = await View.open(store.address);
+	await accessible(address, store.address);
+	await held.close();
+	store.child.kill("SIGINT");
 	await widths(address);
 	await overTime();
 	await hostile(address);
