@@ -157,7 +157,7 @@ int ui_annotate(const struct ui_view *v, ui_put_function *put, struct buf *out)
 	struct side now = {0}, before = {0};
 	struct json j = {.out = out};
 	struct buf regex = {0};
-	struct render_model m;
+	struct ui_model m;
 	struct ui_function w;
 	int r = ui_function_find(&w, v, &m, out);
 
@@ -173,6 +173,6 @@ int ui_annotate(const struct ui_view *v, ui_put_function *put, struct buf *out)
 	side_free(&now);
 	side_free(&before);
 	buf_fini(&regex);
-	render_model_free(&m);
+	ui_model_close(&m);
 	return r ? r : out->error;
 }

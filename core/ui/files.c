@@ -174,8 +174,9 @@ void ui_files_close(struct ui_files *f)
 	*f = (struct ui_files){0};
 }
 
-static void unload(struct ui_file *file)
+static void unload(struct ui_files *f, struct ui_file *file)
 {
+	f->changes++;
 	profile_file_free(file->profile);
 	file->profile = NULL;
 }
@@ -194,7 +195,7 @@ static void unload_oldest(struct ui_files *f)
 			oldest = &f->files[i];
 	}
 	if (loaded >= UI_MAX_LOADED)
-		unload(oldest);
+		unload(f, oldest);
 }
 
 /* What was a file when it was listed may be a pipe now. */
@@ -221,6 +222,7 @@ static int load(struct ui_files *f, struct ui_file *file, struct buf *error)
 	int r;
 
 	unload_oldest(f);
+	f->changes++;
 	r = read_file(file, &bytes);
 	if (!r)
 		r = profile_read(bytes.p, bytes.len, &file->profile, &text);
@@ -243,7 +245,7 @@ int ui_files_profile(struct ui_files *f, uint32_t number, const struct fusee_pro
 	if (file->profile && !file->kept && !stat(file->path, &st) &&
 	    (st.st_size != file->loaded_bytes ||
 	     st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec != file->loaded_time))
-		unload(file);
+		unload(f, file);
 	if (!file->profile)
 		r = load(f, file, error);
 	if (r)

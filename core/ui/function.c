@@ -6,10 +6,11 @@
 #include "base/str.h"
 #include "profile/str.h"
 
-int ui_function_find(struct ui_function *w, const struct ui_view *v, struct render_model *m,
+int ui_function_find(struct ui_function *w, const struct ui_view *v, struct ui_model *model,
 		     struct buf *error)
 {
-	int r = render_model_make(m, v->p, v->base, &v->o, error);
+	int r = ui_model_open(model, v, &v->o, error);
+	const struct render_model *m = model->m;
 
 	if (r)
 		return r;

@@ -6,6 +6,7 @@
 #include "base/saturate.h"
 #include "report/change.h"
 #include "report/graph.h"
+#include "ui/internal/models.h"
 #include "ui/internal/views.h"
 
 #define MAX_NODES 60u  /* more cannot be read */
@@ -79,20 +80,20 @@ int ui_graph(const struct ui_view *v, struct buf *out)
 	struct render_options o = v->o;
 	struct json j = {.out = out};
 	struct render_graph g;
-	struct render_model m;
-	int r = render_model_make(&m, v->p, v->base, &o, out);
+	struct ui_model m;
+	int r = ui_model_open(&m, v, &v->o, out);
 
 	if (r)
 		return r;
 	o.rows = MAX_NODES;
 	o.balanced = true;
-	r = render_graph_make(&g, &m, &o, true);
+	r = render_graph_make(&g, m.m, &o, true);
 	if (!r) {
 		if (g.nedges)
 			qsort(g.edges, g.nedges, sizeof(*g.edges), by_weight);
 		put_graph(&j, &g);
 		render_graph_free(&g);
 	}
-	render_model_free(&m);
+	ui_model_close(&m);
 	return r ? r : out->error;
 }

@@ -222,6 +222,7 @@ static struct ui_sum *place_of(struct ui_profiles *u, const char *key)
 			oldest = s;
 	}
 	sum_fini(oldest);
+	u->changes++;
 	return oldest;
 }
 

@@ -115,6 +115,16 @@ static int put_title(const struct ui_profiles *u, const struct ui_side *side, st
 	return buf_add(to, "", 1);
 }
 
+static struct ui_models *models(struct ui_server *u)
+{
+	uint64_t changes = u->profiles.changes + u->profiles.files.changes;
+
+	if (changes != u->models_at)
+		ui_models_clear(&u->models);
+	u->models_at = changes;
+	return &u->models;
+}
+
 static int put_view(struct ui_server *u, const struct data *d, const struct ui_selection *s,
 		    struct buf *out)
 {
@@ -137,6 +147,7 @@ static int put_view(struct ui_server *u, const struct data *d, const struct ui_s
 		v.ntypes = sum->ntypes;
 	}
 	v.o.title = title.p;
+	v.models = models(u);
 	if (!r)
 		r = d->put ? d->put(&v, out) : render_flamegraph_served(v.p, v.base, &v.o, out);
 	buf_fini(&title);
@@ -319,6 +330,7 @@ int ui_server_open(struct ui_server *u, char **text)
 void ui_server_close(struct ui_server *u)
 {
 	http_free(u->http);
+	ui_models_clear(&u->models);
 	loop_timer_free(u->idle);
 	free(u->pages);
 	free(u->paths);

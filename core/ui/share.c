@@ -47,7 +47,7 @@ static int encode(struct kept *k, const struct fusee_profile *p, struct buf *out
 int ui_share_pprof(const struct ui_view *v, struct buf *out)
 {
 	struct kept k = {.has_function = v->o.function};
-	struct render_model m;
+	struct ui_model m;
 	int r;
 
 	if (!k.has_function && !*v->o.where)
@@ -61,7 +61,7 @@ int ui_share_pprof(const struct ui_view *v, struct buf *out)
 		r = encode(&k, v->p, out);
 		ui_function_end(&k.marks);
 		if (k.has_function)
-			render_model_free(&m);
+			ui_model_close(&m);
 	}
 	render_labels_free(&k.labels);
 	return r;

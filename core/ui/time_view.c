@@ -20,7 +20,7 @@ struct chart {
 	struct sums sums;
 	struct selector *selector;
 	struct render_labels labels; /* conditions of the selection */
-	struct render_model model;   /* of the selected function */
+	struct ui_model model;       /* of the selected function */
 	bool has_model;
 	struct ui_function function;
 	struct ui_function_marks marks;
@@ -145,7 +145,7 @@ static void chart_free(struct chart *c)
 	selector_free(c->selector);
 	render_labels_free(&c->labels);
 	if (c->has_model)
-		render_model_free(&c->model);
+		ui_model_close(&c->model);
 	ui_function_end(&c->marks);
 }
 

@@ -11,6 +11,7 @@
 #include "profile/str.h"
 #include "report/change.h"
 #include "report/model.h"
+#include "ui/internal/models.h"
 
 /* ---- about ---- */
 
@@ -108,19 +109,20 @@ static void put_head(struct json *j, const struct render_model *m)
 int ui_table(const struct ui_view *v, struct buf *out)
 {
 	struct json j = {.out = out};
-	struct render_model m;
-	int r = render_model_make(&m, v->p, v->base, &v->o, out);
+	struct ui_model own;
+	int r = ui_model_open(&own, v, &v->o, out);
+	const struct render_model *m = own.m;
 
 	if (r)
 		return r;
-	put_head(&j, &m);
+	put_head(&j, m);
 	json_list(&j, "functions");
-	for (uint32_t i = 0; i < m.nfunctions; i++)
-		if (is_row(&m.functions[i]))
-			put_row(&j, &m, &m.functions[i], NULL);
+	for (uint32_t i = 0; i < m->nfunctions; i++)
+		if (is_row(&m->functions[i]))
+			put_row(&j, m, &m->functions[i], NULL);
 	json_end(&j);
 	json_end(&j);
-	render_model_free(&m);
+	ui_model_close(&own);
 	return out->error;
 }
 
@@ -219,21 +221,22 @@ static void put_callers(struct json *j, struct calls *c)
 int ui_callers(const struct ui_view *v, struct buf *out)
 {
 	struct json j = {.out = out};
-	struct render_model m;
-	struct calls c = {.m = &m};
-	int r = render_model_make(&m, v->p, v->base, &v->o, out);
+	struct ui_model own;
+	struct calls c = {0};
+	int r = ui_model_open(&own, v, &v->o, out);
 
 	if (r)
 		return r;
-	c.function = find(&m, v->o.function);
-	c.callers = calloc(m.nfunctions + (size_t)1, sizeof(*c.callers));
-	c.callees = calloc(m.nfunctions + (size_t)1, sizeof(*c.callees));
+	c.m = own.m;
+	c.function = find(c.m, v->o.function);
+	c.callers = calloc(c.m->nfunctions + (size_t)1, sizeof(*c.callers));
+	c.callees = calloc(c.m->nfunctions + (size_t)1, sizeof(*c.callees));
 	if (c.callers && c.callees)
 		put_callers(&j, &c);
 	else
 		r = -ENOMEM;
 	free(c.callers);
 	free(c.callees);
-	render_model_free(&m);
+	ui_model_close(&own);
 	return r ? r : out->error;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // sources: core/ui/selection.c core/ui/views.c core/ui/label_view.c core/ui/source_view.c
-// sources: core/ui/function.c core/ui/annotated.c core/ui/graph_view.c
+// sources: core/ui/function.c core/ui/annotated.c core/ui/graph_view.c core/ui/models.c
 // sources: core/view/source_text.c core/net/http_query.c
 // sources: core/pprof/*.c core/profile/build*.c core/profile/merge.c core/loss/*.c
 // sources: core/profile/check.c core/profile/omit.c
@@ -54,7 +54,7 @@ static void check_views(const struct fusee_profile *p, char *query)
 		buf_fini(&error);
 		return;
 	}
-	v = (struct ui_view){p, ui_side_is_empty(&s.base) ? NULL : p, s.o, 0, 0, 0, NULL, 0};
+	v = (struct ui_view){p, ui_side_is_empty(&s.base) ? NULL : p, s.o, NULL, 0, 0, 0, NULL, 0};
 	check_view(ui_about, &v);
 	check_view(ui_table, &v);
 	check_view(ui_callers, &v);

@@ -246,8 +246,8 @@ TEST(views_of_one_function)
 	buf_reset(&out);
 	CHECK(!ui_source(&v, &out));
 	buf_add(&out, "", 1);
-	CHECK(strstr(out.p, "\"library\":\"/lib/a.so\",\"found\":false,\"self\":7,\"total\":11,"
-			    "\"lines\":[[3,7,11,null]]"));
+	CHECK(strstr(out.p, "\"library\":\"/lib/a.so\",\"self\":7,\"total\":11,"
+			    "\"found\":false,\"lines\":[[3,7,11,null]]"));
 	CHECK(!strstr(out.p, "/lib/b.so"));
 	buf_reset(&out);
 	v.o.where[0] = "process=bb";
@@ -261,15 +261,16 @@ TEST(views_of_one_function)
 	buf_add(&out, "", 1);
 	CHECK(strstr(out.p, "\"base\":5,"));
 	CHECK(strstr(out.p, "\"self\":7,\"total\":11,\"base_self\":5,\"base_total\":5,"
-			    "\"lines\":[[2,0,0,null,5,5],[3,7,11,null,0,0]]"));
+			    "\"found\":false,\"lines\":[[2,0,0,null,5,5],[3,7,11,null,0,0]]"));
 	buf_reset(&out);
 	v.p = v.base; /* the function of b.so has vanished */
 	v.base = p;
 	v.o.function = "work [b.so]";
 	CHECK(!ui_source(&v, &out));
 	buf_add(&out, "", 1);
-	CHECK(strstr(out.p, "\"library\":\"/lib/b.so\",\"found\":false,\"self\":0,\"total\":0,"
-			    "\"base_self\":9,\"base_total\":9,\"lines\":[[3,0,0,null,9,9]]"));
+	CHECK(strstr(out.p, "\"library\":\"/lib/b.so\",\"self\":0,\"total\":0,"
+			    "\"base_self\":9,\"base_total\":9,\"found\":false,"
+			    "\"lines\":[[3,0,0,null,9,9]]"));
 	builder_free(base);
 	buf_fini(&out);
 	builder_free(b);

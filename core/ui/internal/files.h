@@ -25,8 +25,8 @@ struct ui_file {
 struct ui_files {
 	struct ui_file *files;
 	uint32_t n;
-	char *folder; /* NULL: the files were named */
-	uint64_t uses;
+	char *folder;           /* NULL: the files were named */
+	uint64_t uses, changes; /* changes: profiles that were loaded or freed */
 };
 
 /* paths: files, "-" for standard input, or one folder. 0, or an exit code after one error was

@@ -4,6 +4,7 @@
 #define UI_FUNCTION_H
 
 #include "report/model.h"
+#include "ui/internal/models.h"
 #include "ui/internal/views.h"
 
 struct ui_function {
@@ -13,9 +14,9 @@ struct ui_function {
 	bool is_nameless;    /* it is all addresses of the library that have no name */
 };
 
-/* Finds the function by the name that reports show. The model is made of the view; the caller frees
- * it after 0, and the texts live as long. 0, or as render_model_make(). */
-int ui_function_find(struct ui_function *, const struct ui_view *, struct render_model *,
+/* Finds the function by the name that reports show. The model is made of the view; the caller
+ * closes it after 0, and the texts live as long. 0, or as render_model_make(). */
+int ui_function_find(struct ui_function *, const struct ui_view *, struct ui_model *,
 		     struct buf *error);
 /* Whether samples have a function of a window of the store. */
 struct ui_function_marks {

@@ -33,7 +33,7 @@ struct ui_profiles {
 	struct store *store; /* of all profiles; owned */
 	const char *place;   /* its name; NULL: the files, or their folder */
 	struct ui_sum sums[UI_MAX_SUMS];
-	uint64_t uses;
+	uint64_t uses, changes; /* changes: of sums */
 };
 
 /* Takes a store of the caller, NULL: the files are one, and its name, which is borrowed. 0 or

@@ -6,6 +6,7 @@
 #include "net/http.h"
 #include "net/loop.h"
 #include "ui/internal/address.h"
+#include "ui/internal/models.h"
 #include "ui/internal/profiles.h"
 
 #define UI_IDLE_NS 15000000000ull /* after the last page was closed */
@@ -17,6 +18,8 @@ struct ui_server {
 	char *paths;             /* of the pages */
 	struct ui_address address;
 	struct ui_profiles profiles;
+	struct ui_models models; /* of profiles whose number of changes is: */
+	uint64_t models_at;
 	const char *listen;
 	uint32_t shown;          /* pages that are open now */
 	struct loop_timer *idle; /* runs while none is, once one was */

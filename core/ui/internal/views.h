@@ -6,10 +6,13 @@
 #include "base/buf.h"
 #include "report/report.h"
 
+struct ui_models;
+
 /* The profile, its base (NULL: none) and the selection. */
 struct ui_view {
 	const struct fusee_profile *p, *base;
 	struct render_options o;
+	struct ui_models *models; /* NULL: none are kept */
 	/* of a profile that was added up */
 	/* windows 0: it is one file; broken: cannot be read; others: have other types */
 	uint64_t windows, broken, others;

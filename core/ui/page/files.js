@@ -35,8 +35,8 @@ export async function chooseAll(change = {}, step = true) {
 export const when = ms => new Date(ms).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 
 function row(f, selection) {
-	const tr = element("tr"), name = element("td", null, "text"), types = element("td", "", "text");
-	const compare = element("td", null, "text"), own = f.file === selection.file, box = element("input"), added = element("td", null, "add");
+	const tr = element("tr"), name = element("td", null, "text"), types = element("td", "", "text library");
+	const compare = element("td", null, "text compare"), own = f.file === selection.file, box = element("input"), added = element("td", null, "add");
 	box.type = "checkbox";
 	box.value = f.file;
 	box.setAttribute("aria-label", `add up ${short(f.name)}`);
@@ -48,7 +48,7 @@ function row(f, selection) {
 	name.append(button(short(f.name), () => select({ file: f.file, base: null, type: "", where: [], function: "", view: "graph" }), "link"));
 	if (!own && selection.file !== null)
 		compare.append(button(f.file === selection.base ? "compared" : "compare", () => select({ base: f.file, view: "table" })));
-	tr.append(added, name, element("td", when(f.time), "text"), element("td", amountOf(f.bytes, "bytes")), types, compare);
+	tr.append(added, name, element("td", when(f.time), "text"), element("td", amountOf(f.bytes, "bytes"), "bytes"), types, compare);
 	tr.onkeydown = e => e.key === "Enter" && e.target === tr && name.firstChild.click();
 	return { tr, types, box };
 }
@@ -87,7 +87,7 @@ function tools(rows) {
 export async function showFiles(root, selection) {
 	await lookForFiles();
 	const table = element("table"), head = table.createTHead().insertRow();
-	for (const [text, className] of [["", "add"], ["profile", "text"], ["time", "text wide"], ["size", ""], ["values", "text library"], ["", "text z"]]) {
+	for (const [text, className] of [["", "add"], ["profile", "text"], ["time", "text wide"], ["size", "bytes"], ["values", "text library"], ["", "text compare"]]) {
 		const th = element("th", null, className);
 		th.append(element("span", text));
 		head.append(th);

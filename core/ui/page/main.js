@@ -127,8 +127,10 @@ async function show(s) {
 		select({ view: "files" }, false);
 		return;
 	}
-	const some = s.file === null ? [] : [showHead(s), showLabels($("labels"), s)];
-	for (const result of await Promise.allSettled([showView(s, view), ...some]))
+	// the view first: the server answers one request after the other
+	const shown = showView(s, view), settled = shown.catch(() => {});
+	const some = s.file === null ? [] : [settled.then(() => showHead(s)), settled.then(() => showLabels($("labels"), s))];
+	for (const result of await Promise.allSettled([shown, ...some]))
 		if (result.status === "rejected" && s === selection)
 			fail(result.reason);
 	if (s === selection)

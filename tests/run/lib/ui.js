@@ -407,6 +407,9 @@ async function widths(address) {
 			const errors = v.errors.filter(e => view !== "files" || !/400/.test(e)); // the list has a broken profile
 			if (over > 0 || errors.length)
 				bad.push([view, over, errors]);
+			const named = view === "files" ? await v.page.$eval("#view tbody button.link", b => b.getBoundingClientRect().width) : 100;
+			if (named < 60)
+				bad.push([view, "a name has no room", named]);
 			if (width === 400 || width === 2000)
 				await v.shot(`${view}-${width}`);
 			await v.close();
