@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Formats: cgroups(7), proc_pid_cgroup(5), proc_pid_mountinfo(5). */
-#include "process/cgroup.h"
+#include "process/internal/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 #define MAX_FILE (256u << 10)
 
-/* Hierarchies by preference. A line without controllers is v2; where v1 is in use beside v2,
+/* Hierarchies by preference; "" is v2, whose line has no controllers. Where v1 is in use beside v2,
  * runtimes put containers into v1 only. */
 static const char *const order[] = {"name=systemd", "",        "pids",    "memory",
 				    "cpu",          "cpuacct", "devices", "freezer"};
@@ -98,8 +98,8 @@ static int read_file(const char *path, struct buf *b)
 	return r;
 }
 
-/* Parses a file of less than 4096 bytes, as nearly all are, without an allocation. -EFBIG: longer.
- */
+/* Parses a file of less than 4096 bytes without an allocation. Nearly all are so short. -EFBIG: it
+ * is longer. */
 static int parse_short(const char *path, char *out, size_t *rank)
 {
 	char text[4096];

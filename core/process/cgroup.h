@@ -17,15 +17,11 @@
  * The path that describes a process best: v1's name=systemd unless that is the root (where v1 and
  * v2 are mixed, containers are in v1, and v2 has the runtime's service), else v2's, else that of
  * the first of pids, memory, cpu, cpuacct, devices, freezer or another hierarchy that is not the
- * root, else "/". root: "", or what precedes "/proc" in tests. out: CGROUP_MAX bytes. *rank: of the
- * hierarchy (cgroup_rank()), CGROUP_NO_RANK: "/"; rank NULL is fine. 0 or -errno; -ESRCH: no such
- * process; -EBADMSG.
+ * root, else "/". root: "", or what precedes "/proc" in tests. out: CGROUP_MAX bytes. *rank: the
+ * place of the hierarchy in that order, CGROUP_NO_RANK: "/"; rank NULL is fine. 0 or -errno;
+ * -ESRCH: no such process; -EBADMSG.
  */
 int cgroup_of(const char *root, pid_t pid, char *out, size_t *rank);
-/* The same choice from the text of /proc/PID/cgroup. 0 or -EBADMSG. */
-int cgroup_parse(const char *text, char *out, size_t *rank);
-/* The place of a hierarchy in that order, from 0. controllers: of v1, divided by commas; "": v2. */
-size_t cgroup_rank(const char *controllers);
 /* The folder of a control group. path: from the hierarchy's root or as mounted; the hierarchy is
  * the first in /proc/self/mountinfo that has it. dir: CGROUP_MAX bytes. 0; -ENOENT: none has;
  * -errno. */

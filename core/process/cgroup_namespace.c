@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process/cgroup.h"
+#include "process/internal/cgroup.h"
 #include "process/procfs.h"
 
 /* A hierarchy that is mounted from above the namespace. */
 struct above {
 	char point[CGROUP_MAX];
-	int levels;  /* from its root down to where the namespace begins; 0: none is mounted */
+	int levels;  /* groups from its root down to the namespace; 0: none is mounted */
 	size_t rank; /* cgroup_rank() */
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Opening an ELF file: header, program headers, section headers, notes. Each number of the file is
- * checked. */
+/* Reads the header, program headers, section headers and notes of an ELF file. Each number of the
+ * file is checked. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,8 +236,8 @@ static int read_note(struct elf *e, uint64_t off, uint64_t len, uint64_t align)
 	return err;
 }
 
-/* By sections first, as program headers of debug files point nowhere. Malformed notes are ignored:
- * the file then has no build ID. */
+/* Searches sections first, as program headers of debug files point to no contents. Malformed notes
+ * are ignored: the file then has no build ID. */
 static int read_build_id(struct elf *e)
 {
 	int err = -ENOENT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Contents of sections: read once, uncompressed, kept until close. */
+/* Reads the contents of sections once, uncompresses them and keeps them until elf_close(). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,8 @@
 #define NO_SECTION UINT32_MAX
 #define ZDEBUG_HEADER 12 /* "ZLIB" and the size, 8 bytes, big endian */
 
-const char *elf_section_name(const struct elf *e, const Elf64_Shdr *s)
+/* "" if its position is invalid. */
+static const char *name_of(const struct elf *e, const Elf64_Shdr *s)
 {
 	return s->sh_name < e->names_len ? e->names + s->sh_name : "";
 }
@@ -23,7 +24,7 @@ const char *elf_section_name(const struct elf *e, const Elf64_Shdr *s)
 uint32_t elf_section_find(const struct elf *e, const char *name, uint32_t type)
 {
 	for (uint32_t i = 1; i < e->nsections; i++)
-		if (name ? !strcmp(elf_section_name(e, &e->sections[i]), name)
+		if (name ? !strcmp(name_of(e, &e->sections[i]), name)
 			 : e->sections[i].sh_type == type)
 			return i;
 	return NO_SECTION;
@@ -118,7 +119,7 @@ static const struct elf_bytes *already_read(const struct elf *e, uint32_t i)
 int elf_section_bytes(struct elf *e, uint32_t i, const struct elf_bytes **ret)
 {
 	const Elf64_Shdr *s = &e->sections[i];
-	const char *name = elf_section_name(e, s);
+	const char *name = name_of(e, s);
 	struct elf_bytes *b;
 	bool zdebug;
 	int err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads mappings and names of one process; in a thread of maps_reader.c. */
+/* Reads the mappings and names of one process. Runs in a thread of maps_reader.c. */
 #include "process/internal/maps_answer.h"
 
 #include <errno.h>
@@ -7,23 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 
-static int grow(void **at, uint32_t n, uint32_t most, size_t size)
-{
-	void *grown;
-
-	/* Full at 16 and each doubling. */
-	if (n && (n < 16 || n & (n - 1)))
-		return 0;
-	if (n >= most)
-		return -E2BIG;
-	grown = realloc(*at, (n < 16 ? 16 : 2 * (size_t)n) * size);
-	if (!grown)
-		return -ENOMEM;
-	*at = grown;
-	return 0;
-}
+struct kept {
+	struct maps_answer *a;
+	uint32_t most, code;      /* executable mappings */
+	uint32_t room;            /* for a->text */
+	size_t mappings, threads; /* for how many there is room */
+};
 
 /* Names are kept as positions in the text, which moves, until set_pointers(). */
 static int keep_name(struct maps_answer *a, const char *name, uint32_t *room)
@@ -52,21 +44,15 @@ static int keep_name(struct maps_answer *a, const char *name, uint32_t *room)
 	return 0;
 }
 
-struct kept {
-	struct maps_answer *a;
-	uint32_t most, code; /* executable mappings */
-	uint32_t room;
-};
-
 static int keep(struct kept *r, const struct procfs_mapping *m, bool beside)
 {
 	struct maps_answer *a = r->a;
-	int err = r->code == r->most
-			  ? -E2BIG
-			  : grow((void **)&a->mappings, a->n, UINT32_MAX, sizeof(*a->mappings));
+	int err;
 
-	if (err)
-		return err;
+	if (r->code == r->most)
+		return -E2BIG;
+	if (!ARRAY_ROOM(a->mappings, a->n, r->mappings))
+		return -ENOMEM;
 	a->mappings[a->n] = *m;
 	a->mappings[a->n].below = a->mappings[a->n].above = NULL;
 	a->mappings[a->n].beside = beside;
@@ -76,8 +62,8 @@ static int keep(struct kept *r, const struct procfs_mapping *m, bool beside)
 	return err;
 }
 
-/* A mapping beside memory with code, unless it was kept already. *at: its place as a pointer, as
- * that of a name, until set_pointers(); NULL: none. */
+/* Keeps a mapping beside memory with code, unless it was kept before. *at: its number + 1 as a
+ * pointer, until set_pointers(); NULL: m is NULL. */
 static int keep_beside(struct kept *r, const struct procfs_mapping *m,
 		       const struct procfs_mapping **at)
 {
@@ -129,18 +115,19 @@ static int keep_mapping(void *arg, const struct procfs_mapping *m)
 
 static int keep_thread(void *arg, pid_t tid)
 {
-	struct maps_answer *a = arg;
+	struct kept *r = arg;
+	struct maps_answer *a = r->a;
 	struct maps_thread t = {.tid = tid};
 
 	if (procfs_comm(a->pid, tid, t.comm))
 		return 0;
-	if (grow((void **)&a->threads, a->nthreads, MAPS_READER_NAMED, sizeof(*a->threads)))
+	if (a->nthreads == MAPS_READER_NAMED || !ARRAY_ROOM(a->threads, a->nthreads, r->threads))
 		return 1;
 	a->threads[a->nthreads++] = t;
 	return 0;
 }
 
-/* Its text begins with the path of the executable. */
+/* The text begins with the path of the executable. */
 static int keep_exe(struct maps_answer *a, uint32_t *room)
 {
 	char *exe = malloc(PATH_MAX);
@@ -173,7 +160,7 @@ void maps_answer_read(struct maps_answer *a, uint32_t most)
 	a->err = keep_exe(a, &r.room);
 	if (!a->err) {
 		procfs_comm(a->pid, a->pid, a->comm);
-		procfs_each_thread(a->pid, keep_thread, a);
+		procfs_each_thread(a->pid, keep_thread, &r);
 		a->err = procfs_each_mapping(a->pid, keep_mapping, &r);
 	}
 	set_pointers(a);

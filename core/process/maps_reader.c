@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads: everything in struct maps_reader is under the lock, but `most`, and `event`, which does
- * not change. An answer belongs to its thread until it is put, then to who takes it. The struct is
- * freed by the last of its owner and its threads: a thread may be stuck when the owner ends.
+ * Threads: the lock protects struct maps_reader, except `most` and `event`, which do not change. An
+ * answer belongs to the thread that reads it, then to the reader, then to the caller of
+ * maps_reader_take(). The last of the owner and the threads frees the struct: a thread may be stuck
+ * when the owner ends.
  */
 #include "process/maps_reader.h"
 
@@ -21,7 +22,7 @@
 #include "base/metrics.h"
 #include "process/internal/maps_answer.h"
 
-#define END_NS 100000000u           /* threads that wait for nothing end in this time */
+#define END_NS 100000000u           /* within which threads that are not stuck end */
 #define STACK (256u << 10)          /* of a thread */
 #define SAY_AGAIN_NS 60000000000ull /* abandoned threads are logged once in this time */
 
@@ -34,7 +35,7 @@ struct reading {
 
 struct maps_reader {
 	pthread_mutex_t lock;
-	/* Semaphores, as who signals a condition variable can wait for a thread without a CPU. */
+	/* Semaphores, as pthread_cond_signal() can wait for a thread that gets no CPU. */
 	sem_t work; /* for threads that are idle */
 	sem_t ended;
 	int event;
@@ -45,7 +46,7 @@ struct maps_reader {
 	uint32_t waiting;
 	struct reading readings[MAPS_READER_THREADS + MAPS_READER_ABANDONED];
 	uint32_t reading, abandoned; /* of `readings`: not abandoned, abandoned */
-	uint64_t said_ns;            /* when a thread that is abandoned was logged last */
+	uint64_t said_ns;            /* when an abandoned thread was logged last */
 	struct maps_answer *done, **done_last;
 	uint64_t bytes; /* of answers in `done` */
 };
@@ -64,7 +65,7 @@ static uint32_t of_user(const struct maps_reader *r, uint32_t user, bool abandon
 	return n;
 }
 
-/* Does a thread that is abandoned keep the user's other processes from being read? */
+/* Whether the user's processes are not read, because an abandoned thread reads one of them. */
 static bool is_barred(const struct maps_reader *r, uint32_t user)
 {
 	return user && of_user(r, user, true);
@@ -76,7 +77,7 @@ static bool may_be_read(const struct maps_reader *r, uint32_t user)
 	       !is_barred(r, user);
 }
 
-/* Takes the request out of the queue. */
+/* Removes the request from the queue. */
 static struct maps_answer *unqueue(struct maps_reader *r, struct maps_answer **at)
 {
 	struct maps_answer *a = *at;
@@ -150,7 +151,8 @@ static void put_reading(struct maps_reader *r, struct reading *from)
 	wake(r, 1); /* another process of the user may be read */
 }
 
-/* May this thread go on? There is one too many when an abandoned thread comes back. */
+/* Whether the calling thread goes on. When an abandoned thread has answered, there is a thread too
+ * many. */
 static bool is_needed(const struct maps_reader *r)
 {
 	return !r->ending && r->threads - r->abandoned <= MAPS_READER_THREADS;
@@ -183,11 +185,12 @@ static void *thread(void *arg)
 		pthread_mutex_lock(&r->lock);
 		put_reading(r, at);
 		pthread_mutex_unlock(&r->lock);
-		(void)!write(r->event, &one, sizeof(one)); /* who wakes up takes the lock */
+		/* Without the lock, which the owner takes when it wakes up. */
+		(void)!write(r->event, &one, sizeof(one));
 		pthread_mutex_lock(&r->lock);
 	}
 	last = !--r->threads && !r->owned;
-	wake(r, 1); /* what it leaves */
+	wake(r, 1); /* for requests that this thread did not take */
 	sem_post(&r->ended);
 	pthread_mutex_unlock(&r->lock);
 	if (last)
@@ -195,7 +198,7 @@ static void *thread(void *arg)
 	return NULL;
 }
 
-/* With all signals blocked: they are the control thread's. */
+/* The thread blocks all signals, which the control thread handles. */
 static int start_thread(struct maps_reader *r)
 {
 	pthread_attr_t detached;
@@ -276,7 +279,7 @@ static void count_barred(void)
 		   1);
 }
 
-/* Starts a thread if requests wait for one. 0 or -errno. */
+/* Starts a thread if more requests wait than threads are idle. 0 or -errno. */
 static int start_if_needed(struct maps_reader *r, uint32_t waiting)
 {
 	return r->idle < waiting && r->threads - r->abandoned < MAPS_READER_THREADS
@@ -299,7 +302,7 @@ int maps_reader_request(struct maps_reader *r, pid_t pid, uint64_t id)
 	else if (r->waiting == MAPS_READER_WAITING)
 		err = -EBUSY;
 	else if (start_if_needed(r, r->waiting + 1) && r->threads == r->abandoned)
-		err = -EAGAIN; /* no other thread takes it */
+		err = -EAGAIN; /* there is no thread that would take it */
 	if (!err) {
 		*r->queue_last = a;
 		r->queue_last = &a->next;
@@ -323,7 +326,7 @@ static bool may_be_abandoned(const struct maps_reader *r, const struct reading *
 	       of_user(r, at->a->user, true) < (at->a->user ? 1 : MAPS_READER_ABANDONED_OF_ROOT);
 }
 
-/* Requests of users who have a thread that is abandoned are answered. */
+/* Answers the waiting requests of barred users with an error. */
 static void refuse_barred(struct maps_reader *r)
 {
 	for (struct maps_answer **at = &r->queue; *at;) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hashmap.h"
 #include "process/procfs.h"
 
@@ -21,7 +22,8 @@ struct process_table {
 	struct hashmap pids;  /* pid -> struct process *, the newest */
 	struct hashmap tids;  /* tid -> struct thread * */
 	struct process **all; /* in order of id */
-	uint64_t n, cap, ids;
+	size_t n, cap;
+	uint64_t ids;      /* that were ever given */
 	uint64_t mappings; /* of all processes */
 };
 
@@ -103,15 +105,8 @@ static struct process *begin(struct process_table *t, pid_t pid, const char *com
 {
 	struct process *p, *old = process_find(t, pid);
 
-	if (t->n == t->cap) {
-		uint64_t cap = t->cap ? t->cap * 2 : 64;
-		struct process **all = realloc(t->all, cap * sizeof(*all));
-
-		if (!all)
-			return NULL;
-		t->all = all;
-		t->cap = cap;
-	}
+	if (!ARRAY_ROOM(t->all, t->n, t->cap))
+		return NULL;
 	p = calloc(1, sizeof(*p) + t->owner.bytes);
 	if (!p)
 		return NULL;
@@ -146,8 +141,8 @@ struct process *process_exec(struct process_table *t, pid_t pid, uint64_t time, 
 	return begin(t, pid, comm);
 }
 
-/* Ends a process whose pid does not exist any more, or is another process's, and whose record of
- * the end was lost. */
+/* Ends a process whose pid does not exist any more, or is another process's: the record of its end
+ * was lost. */
 static void end_if_vanished(struct process_table *t, struct process *p)
 {
 	if (p->ended)
@@ -156,7 +151,7 @@ static void end_if_vanished(struct process_table *t, struct process *p)
 		p->ended = 1;
 }
 
-/* Threads whose process is not known. More are forgotten next time. */
+/* Threads whose process is not known. If there are more, they are found next time. */
 struct forgotten {
 	struct process_table *table;
 	pid_t tids[1024];
@@ -172,7 +167,7 @@ static void find_forgotten(void *arg, uint64_t tid, void *value)
 		f->tids[f->n++] = (pid_t)tid;
 }
 
-/* Their records of the end were lost, or came before their names. */
+/* The records of their ends were lost, or came before their names. */
 static void forget_threads(struct process_table *t)
 {
 	struct forgotten f = {.table = t};
@@ -299,8 +294,8 @@ static void insert(struct process *p, uint32_t at, const struct process_mapping 
 	p->table->mappings++;
 }
 
-/* Keeps a covered mapping: a sample from before may still wait for its table, or have been in other
- * code than what the memory has now. */
+/* Keeps a mapping that is covered by another: a sample from before may still wait for its table, or
+ * be of code that the memory has no more. */
 static void keep_past(struct process *p, const struct process_mapping *old, uint64_t until)
 {
 	if ((!old->file && !old->text.file && !old->text.differed) || !until)

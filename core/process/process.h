@@ -15,13 +15,13 @@
 
 struct file; /* one file content: unwind/files.h */
 
-/* A file whose code the memory of a mapping may have: unwind/moved_text.h. `offset` of it is, or
- * was, mapped at `lo`. */
+/* A file whose code may have been copied into the memory of a mapping: unwind/moved_text.h. The
+ * file's `offset` is, or was, mapped at `lo`. */
 struct process_text {
 	struct file *file; /* borrowed; NULL: none */
 	uint64_t lo, offset;
-	uint64_t differed; /* when the bytes were last not the file's; 0: never */
-	uint32_t tries;    /* times that they were not, since it was mapped */
+	uint64_t differed; /* when memory and file were last found to differ; 0: never */
+	uint32_t tries;    /* how often they were, since the memory was mapped */
 };
 
 struct process_mapping {
@@ -30,10 +30,10 @@ struct process_mapping {
 	uint64_t since;           /* when it was mapped; 0: before the process was known */
 	uint64_t until;           /* past mappings: when it was covered; else 0 */
 	struct file *file;        /* borrowed; NULL: anonymous memory */
-	struct process_text text; /* of anonymous memory; or of what is in it: `moved` */
+	struct process_text text; /* of anonymous memory, also if `moved` */
 	uint64_t bias;            /* runtime address - ELF virtual address; valid if based */
 	bool based;
-	bool moved;   /* memory with the bytes of `file`, which is not mapped here */
+	bool moved;   /* anonymous memory with a copy of the bytes of `file` */
 	bool uprobes; /* the kernel's page [uprobes], where uretprobes have functions return to */
 	bool seen;    /* found in the current reading of /proc: process_drop_unseen() */
 };
@@ -61,7 +61,7 @@ struct process {
 	bool replaced;         /* the pid is another process's now */
 	bool leaderless;       /* the main thread has exited and others run on */
 	pid_t last_exited;     /* thread that exited last */
-	uint64_t ancestors[2]; /* ids of its parent and grandparent, as far as it was forked */
+	uint64_t ancestors[2]; /* ids of its parent and grandparent; 0: not seen to fork */
 
 	max_align_t owner[]; /* process_owner() */
 };
@@ -97,18 +97,19 @@ struct process *process_exec(struct process_table *, pid_t pid, uint64_t time, c
 /* fork of a process (not of a thread): the child has its parent's mappings and name. NULL: no
  * memory. */
 struct process *process_fork(struct process_table *, pid_t parent, pid_t child);
-/* A thread has exited: forgets its name. true: the process has ended with it, unless a sample shows
- * that it goes on: process_ran(). `p` may be NULL. */
+/* A thread has exited: forgets its name. true: the process has ended with it, unless process_ran()
+ * is called later. `p` may be NULL. */
 bool process_thread_exited(struct process_table *, struct process *p, pid_t tid, uint64_t time);
-/* A sample of this thread arrived. Where /proc does not say, the exit of a main thread looks like
- * the end of its process; a sample of another thread shows that the process goes on. */
+/* A sample of this thread has arrived. If /proc does not show the other threads, the exit of the
+ * main thread counts as the end of the process; a sample of another thread shows that it goes on.
+ */
 void process_ran(struct process *, pid_t tid);
 
 /* Adds a mapping; those that it overlaps are shortened, split or removed. 0; -ENOMEM; -E2BIG: it
  * has PROCESS_MAX_MAPPINGS. */
 int process_map(struct process *, const struct process_mapping *);
-/* Removes the mappings that are not `seen`, but for those since a later time than `kept_since`:
- * they ended at that time or before. */
+/* Removes the mappings that are not `seen` and were mapped at `kept_since` or before; as past
+ * mappings they end at `time`. */
 void process_drop_unseen(struct process *, uint64_t time, uint64_t kept_since);
 /* Frees all its mappings, past mappings included. */
 void process_forget_mappings(struct process *);
@@ -129,8 +130,8 @@ void process_sweep(struct process_table *, uint64_t before,
 uint64_t process_count(const struct process_table *); /* running, or not freed yet */
 void process_each(struct process_table *, void (*each)(void *arg, struct process *), void *arg);
 
-/* A thread of the process has this name since then, CLOCK_MONOTONIC ns. A name that it has since
- * later stays. Forgotten when the thread exits, or with the process. 0 or -ENOMEM. */
+/* Sets the name that a thread has had since `since`, CLOCK_MONOTONIC ns, unless a later name is
+ * known. It is forgotten when the thread exits, or with the process. 0 or -ENOMEM. */
 int process_thread_comm(struct process_table *, pid_t pid, pid_t tid, const char *comm,
 			uint64_t since);
 /* The name of a thread of the process, or of the process if the thread's is not known. */

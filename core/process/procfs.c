@@ -57,7 +57,8 @@ static bool parse_line(struct line *l)
 	return true;
 }
 
-/* The lines at hand. Memory with code waits for the next mapping of a file. */
+/* The lines that are still needed. A line of memory with code waits for the next mapping of a file,
+ * which is `above` it. */
 struct lines {
 	struct line all[3];
 	struct line *next, *below, *memory; /* of them */
@@ -74,7 +75,7 @@ static void swap(struct line **a, struct line **b)
 	*b = was;
 }
 
-/* Hands over the memory that waits. */
+/* Hands over the line of memory with code that waits, if there is one. */
 static int hand_memory(struct lines *s, const struct procfs_mapping *above)
 {
 	struct procfs_mapping m = s->memory->m;
@@ -87,7 +88,7 @@ static int hand_memory(struct lines *s, const struct procfs_mapping *above)
 	return s->each(s->arg, &m);
 }
 
-/* Of a file that may have code: no device. */
+/* Whether it is of a file that may have code: no memory, no device. */
 static bool is_of_file(const struct procfs_mapping *m)
 {
 	return m->ino && *m->name == '/' && strncmp(m->name, "/dev/", 5) != 0 &&
@@ -297,10 +298,9 @@ int procfs_is_kernel(pid_t pid, bool *kernel)
 	return r;
 }
 
-/* A thread that ends gives its memory up first. 0 or -errno. Of no pages, move_pages(2) does
- * nothing but to look for the memory; that takes a fifth of the time of a look at /proc, and waits
- * for nothing: what reads the memory waits for an exec, which can take as long as its process
- * likes. */
+/* Whether a thread has memory, which it gives up first when it ends. 0 or -errno. move_pages(2) of
+ * no pages only looks for the memory. It takes a fifth of the time of reading /proc and never
+ * waits, while a reader of the memory waits for an exec, which its process can delay. */
 static int has_memory(pid_t tid, bool *has)
 {
 	char path[64], text[64];
@@ -309,7 +309,7 @@ static int has_memory(pid_t tid, bool *has)
 	*has = !r;
 	if (tid > 0 && (!r || errno == EINVAL))
 		return 0;
-	/* the kernel does not say it to this user, or has no such call */
+	/* this user may not call it, or the kernel has no such call */
 	snprintf(path, sizeof(path), "/proc/%d/statm", (int)tid);
 	r = procfs_read_small(path, text, sizeof(text));
 	*has = !r && strtoull(text, NULL, 10);

@@ -69,13 +69,13 @@ bool safe_mount_device(int fd, const char *mountinfo, dev_t *dev)
 	return found;
 }
 
-/* Of the mount of the own root, as mappings have it; 0: not known. Read once, as mounting keeps who
- * reads the table of mounts waiting. */
+/* The device of fusee's own root, as the kernel prints it for mappings; 0: not known. It is read
+ * once, because readers of mountinfo wait for mounts. */
 static dev_t own_device;
 
-/* Is the held file on the mapping's device? btrfs and overlayfs report another device for a file
- * than for a mapping of it; the table of mounts of the process, or the own, has the mapping's. pid
- * 0: it is in the mount of the own root. */
+/* Whether the held file is on the mapping's device. btrfs and overlayfs report another device for a
+ * file than for a mapping of it; mountinfo of the process, or of fusee, has the mapping's. pid 0:
+ * the file is on fusee's own root. */
 static bool is_on_device(int held, const struct stat *st, pid_t pid, const struct procfs_mapping *m)
 {
 	dev_t mapped = makedev(m->dev_major, m->dev_minor), dev;
@@ -91,7 +91,7 @@ static bool is_on_device(int held, const struct stat *st, pid_t pid, const struc
 	       dev == mapped;
 }
 
-/* Opens what is held if it is the mapping's file, and closes `held`. */
+/* Opens the held file if it is the mapping's, and closes `held`. `held` < 0 is returned. */
 static int open_judged(int held, pid_t pid, const struct procfs_mapping *m)
 {
 	uint32_t generation[2]; /* the ioctl writes an int, though its number says long */
@@ -157,14 +157,14 @@ int safe_open_own(const struct procfs_mapping *m)
 	}
 	if (root < 0 || *m->name != '/' || !m->ino)
 		return -ENOENT;
-	/* CACHED: who makes a file holds its folder's lock, and may be stopped meanwhile; names
-	 * that the kernel knows need none, and those of mapped files it does. */
+	/* CACHED: a process that creates a file holds the lock of its folder, and may be stopped
+	 * then. Names in the kernel's cache need no lock, and names of mapped files are in it. */
 	return open_judged(
 		safe_hold(root, m->name, RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV | RESOLVE_CACHED), 0,
 		m);
 }
 
-/* Passes with time: says nothing about the file. */
+/* Whether the error will pass and says nothing about the file. */
 static bool is_shortage(int err)
 {
 	return err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -EAGAIN;

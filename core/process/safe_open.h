@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens files by names that other users chose. A name is resolved to an O_PATH descriptor first,
- * which opens nothing, and judged; only a regular file is then opened. Each call can block as long
- * as the file system that the name leads to. [any thread]
+ * Opens files by names that other users chose. A name is first resolved to an O_PATH descriptor,
+ * which does not open the file, and is checked; only a regular file is then opened. Each call can
+ * block for as long as the file system to which the name leads. [any thread]
  */
 #ifndef PROCESS_SAFE_OPEN_H
 #define PROCESS_SAFE_OPEN_H
@@ -13,20 +13,21 @@
 
 #include "process/procfs.h"
 
-/* An O_PATH descriptor of the path, with `root` as "/": neither ".." nor a link leads out of it.
- * No link of /proc is followed; with `resolve` RESOLVE_NO_SYMLINKS no link at all. Or -errno. */
+/* Returns an O_PATH descriptor of the path, with `root` as "/", or -errno. Neither ".." nor a link
+ * leads out of it. No link of /proc is followed; with `resolve` RESOLVE_NO_SYMLINKS no link at all.
+ */
 int safe_hold(int root, const char *path, uint64_t resolve);
-/* Opens for reading what an O_PATH descriptor holds. -EINVAL: it is not a regular file, and was not
- * opened. st: of the file. fd or -errno; `held` stays open. */
+/* Opens the file of an O_PATH descriptor for reading. Returns a descriptor or -errno; -EINVAL: it
+ * is not a regular file, and was not opened. st: of the file. `held` stays open. */
 int safe_reopen(int held, struct stat *st);
 
-/* Is the mount of this descriptor in a table as /proc/PID/mountinfo? *dev: its device, as the
- * kernel also prints it for mappings. */
+/* Finds the mount of this descriptor in a file such as /proc/PID/mountinfo. *dev: its device, as
+ * the kernel also prints it for mappings. false: the mount is not in it. */
 bool safe_mount_device(int fd, const char *mountinfo, dev_t *dev);
 
-/* The same as safe_open_mapping(), but waits for nothing that a user could keep it waiting for: by
- * the mapping's path below the own root, if all of it is on the root's own file system, that is on
- * a disk, and the kernel has the names in memory. -EAGAIN: it has not. One thread. */
+/* As safe_open_mapping(), but no user can keep it waiting: opens the mapping's path below fusee's
+ * own root, if all of the path is on the root's file system, that is on a disk, and the kernel has
+ * the names in memory. -EAGAIN: it has not. One thread. */
 int safe_open_own(const struct procfs_mapping *);
 
 /*

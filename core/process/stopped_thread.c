@@ -18,7 +18,8 @@
 #define POLL_NS 200000
 #define USER_CS 0x33u /* code segment of 64-bit programs */
 
-/* Is it the main thread of a child of this process? Then its end is the parent's to see. */
+/* Whether it is the main thread of a child of this process, whose end
+ * another call of waitpid() is to see. */
 static bool is_own_child(pid_t tid)
 {
 	return !syscall(SYS_tgkill, tid, tid, 0) && procfs_is_own(tid);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stops one thread of another process by ptrace(2) for the moment in which its registers and memory
- * are read, and lets it go on. It gets no signal. If the thread that stopped it ends, the kernel
- * lets it go on. x86-64. [any thread, the same for a stop and its end]
+ * Stops one thread of another process by ptrace(2) while its registers and memory are read. The
+ * stopped thread gets no signal. If the thread that stopped it ends, the kernel lets it go on.
+ * x86-64. [any thread, the same for a stop and its end]
  */
 #ifndef PROCESS_STOPPED_THREAD_H
 #define PROCESS_STOPPED_THREAD_H
@@ -27,8 +27,8 @@ struct stopped_thread {
  * may stop later, which stopped_thread_poll() shows, and goes on when the calling thread ends.
  */
 int stopped_thread_begin(struct stopped_thread *, pid_t tid, uint64_t deadline_ns);
-/* The same in two parts, so that others are attended to meanwhile. After a request that returned 0
- * the thread is polled until it has stopped or ended. */
+/* The same in two parts, so that the caller can do other work in between. After a request that
+ * returned 0 the thread is to be polled until it has stopped or ended. */
 int stopped_thread_request(struct stopped_thread *, pid_t tid);
 int stopped_thread_wait(struct stopped_thread *, uint64_t deadline_ns);
 /* 0: it has stopped; -EAGAIN: not yet; -ESRCH: it has ended. */

@@ -79,7 +79,7 @@ static void read_stack(pid_t pid, struct thread_state *t)
 		char *name = strstr(line, "] "), *module;
 		int n;
 
-		if (!name || name[2] == '0') /* an address: symbols are hidden, or its end */
+		if (!name || name[2] == '0') /* an address: symbols are hidden, or the stack ends */
 			continue;
 		name += 2;
 		module = strchr(name, ' ');
@@ -126,8 +126,8 @@ int thread_switches_read(pid_t pid, pid_t tid, uint64_t *voluntary, uint64_t *in
 	char text[8192];
 	int r;
 
-	/* The kernel waits until the thread is off its CPU, and by then it has counted that. A
-	 * state alone can say "sleeping" while the thread still runs. */
+	/* To print the registers, the kernel waits until the thread is off its CPU, which it has
+	 * counted by then. The state alone can be "sleeping" while the thread still runs. */
 	read_registers(pid, &t);
 	if (!t.waits)
 		return -EBUSY;

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "process/cgroup.h"
+#include "process/internal/cgroup.h"
 #include "process/cgroup_namespace.h"
 
 TEST(the_path_that_says_most)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What elf.c (headers), elf_section.c (contents) and elf_symbol.c (names) share. For no other file.
- * elf_symbol.c calls elf_section.c, and that elf.c. */
+/* What elf.c (headers), elf_section.c (contents) and elf_symbol.c (symbols) share. elf_symbol.c
+ * calls elf_section.c, which calls elf.c. */
 #ifndef PROCESS_ELF_INTERNAL_H
 #define PROCESS_ELF_INTERNAL_H
 
@@ -10,7 +10,7 @@
 #include "process/elf.h"
 #include "process/elf_note.h"
 
-/* Bounds of what a malformed header can make the reader allocate, far above real files. */
+/* Limits of what the reader allocates for a malformed header, far above real files. */
 #define ELF_MAX_SECTIONS (1u << 20)
 #define ELF_MAX_SEGMENTS 65536u
 #define ELF_MAX_NAMES (64u << 20)
@@ -45,9 +45,7 @@ struct elf {
 
 /* Reads len bytes at off. -EBADMSG: beyond the end; -EIO. */
 int elf_pread(const struct elf *, void *buf, uint64_t len, uint64_t off);
-/* The section's name; "" if its position is invalid. */
-const char *elf_section_name(const struct elf *, const Elf64_Shdr *);
-/* Contents of section i, kept until close. -ENOENT: SHT_NOBITS. */
+/* Contents of section i, kept until elf_close(). -ENOENT: SHT_NOBITS. */
 int elf_section_bytes(struct elf *, uint32_t i, const struct elf_bytes **ret);
 /* Index of the first section of this name or, if name is NULL, of this type; UINT32_MAX: none. */
 uint32_t elf_section_find(const struct elf *, const char *name, uint32_t type);

@@ -11,7 +11,7 @@
 #include "lib/begun.h"
 #include "lib/cgroup_table.h"
 #include "lib/discovery.h"
-#include "process/cgroup.h"
+#include "process/internal/cgroup.h"
 
 extern const struct fusee_plugin fusee_plugin;
 
