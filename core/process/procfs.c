@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Readers of /proc. Formats: proc(5). */
-#include "process/procfs.h"
+#include "process/internal/procfs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -245,19 +245,13 @@ int procfs_parse_start(const char *stat, uint64_t *ticks)
 	return p ? parse_times(p, &user, &system, ticks) : -EBADMSG;
 }
 
-#define LINE_MAX_BYTES 32u
-
-/* The number behind a key, "\nKEY:", of /proc/PID/status, which is long where a process is in many
- * groups. 1; 0: there is no such line; -errno. */
-static int status_number(pid_t pid, const char *key, long *value)
+int procfs_status_value(const char *path, const char *key, char value[STATUS_VALUE_BYTES])
 {
-	char path[64], text[4096], *p = NULL;
+	char text[4096], *p = NULL;
 	size_t keep = 0;
-	ssize_t n;
-	int fd;
+	ssize_t n = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (!p && (n = read(fd, text + keep, sizeof(text) - 1 - keep)) > 0) {
@@ -266,15 +260,31 @@ static int status_number(pid_t pid, const char *key, long *value)
 		p = strstr(text, key);
 		if (p && !strchr(p + 1, '\n'))
 			p = NULL; /* the rest of the line comes with the next part */
-		keep = (size_t)n < LINE_MAX_BYTES ? (size_t)n : LINE_MAX_BYTES;
+		keep = (size_t)n < STATUS_VALUE_BYTES ? (size_t)n : STATUS_VALUE_BYTES;
 		if (!p)
 			memmove(text, text + n - keep, keep);
 	}
-	if (p)
-		*value = strtol(p + strlen(key), NULL, 10);
 	n = p || n >= 0 ? 0 : -errno;
 	close(fd);
-	return p ? 1 : (int)n;
+	if (!p)
+		return (int)n;
+	p += strlen(key);
+	p[strcspn(p, "\n")] = '\0';
+	snprintf(value, STATUS_VALUE_BYTES, "%s", p);
+	return 1;
+}
+
+/* The number behind a key of /proc/PID/status. 1; 0: there is no such line; -errno. */
+static int status_number(pid_t pid, const char *key, long *value)
+{
+	char path[64], text[STATUS_VALUE_BYTES];
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	r = procfs_status_value(path, key, text);
+	if (r == 1)
+		*value = strtol(text, NULL, 10);
+	return r;
 }
 
 #define PF_KTHREAD 0x00200000u /* the kernel's linux/sched.h */
@@ -402,9 +412,22 @@ int procfs_cpu_ns(pid_t pid, uint64_t *user, uint64_t *system)
 	return 0;
 }
 
+/* The last number of a line; fallback: there is no line. -EBADMSG: it has other characters. */
+static pid_t last_number(const char *line, pid_t fallback)
+{
+	char *end;
+
+	for (const char *p = line; *(p += strspn(p, " \t")); p = end) {
+		fallback = (pid_t)strtol(p, &end, 10);
+		if (end == p)
+			return -EBADMSG;
+	}
+	return fallback;
+}
+
 int procfs_status(pid_t pid, struct procfs_status *s)
 {
-	char path[64], text[4096], *uid, *ns, *end;
+	char path[64], text[4096], line[STATUS_VALUE_BYTES] = "", *uid;
 	int r;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
@@ -414,18 +437,9 @@ int procfs_status(pid_t pid, struct procfs_status *s)
 	uid = strstr(text, "\nUid:");
 	if (!uid || sscanf(uid, "\nUid: %*u %u %*u %u", &s->uid, &s->fs_uid) != 2)
 		return -EBADMSG;
-	s->ns_pid = pid; /* kernels without pid namespaces have no such line */
-	ns = strstr(text, "\nNSpid:");
-	if (ns) {
-		ns += strlen("\nNSpid:");
-		ns[strcspn(ns, "\n")] = '\0';
-		for (char *p = ns; *(p += strspn(p, " \t")); p = end) {
-			s->ns_pid = (pid_t)strtol(p, &end, 10);
-			if (end == p)
-				return -EBADMSG;
-		}
-	}
-	return s->ns_pid > 0 ? 0 : -EBADMSG;
+	r = procfs_status_value(path, "\nNSpid:", line);
+	s->ns_pid = last_number(line, pid); /* kernels without pid namespaces have no such line */
+	return r < 0 ? r : s->ns_pid > 0 ? 0 : -EBADMSG;
 }
 
 pid_t procfs_process_of(pid_t tid)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/procfs.h"
+#include "process/internal/procfs.h"
 
 #define PF_KTHREAD 0x00200000u /* the kernel's linux/sched.h */
 
@@ -112,18 +112,21 @@ int thread_state_read(pid_t pid, pid_t tid, struct thread_state *t)
 	return 0;
 }
 
-/* The number behind a key of /proc/PID/status. false: there is none. */
-static bool number_of(const char *text, const char *key, uint64_t *to)
+/* The number behind a key of a status file. 0; -EBADMSG: there is none; -errno. */
+static int number_of(const char *path, const char *key, uint64_t *to)
 {
-	const char *at = strstr(text, key);
+	char text[STATUS_VALUE_BYTES];
+	int r = procfs_status_value(path, key, text);
 
-	return at && sscanf(at + strlen(key), " %" SCNu64, to) == 1;
+	if (r < 0)
+		return r;
+	return r && sscanf(text, " %" SCNu64, to) == 1 ? 0 : -EBADMSG;
 }
 
 int thread_switches_read(pid_t pid, pid_t tid, uint64_t *voluntary, uint64_t *involuntary)
 {
 	struct thread_state t = {.tid = tid};
-	char text[8192];
+	char path[96];
 	int r;
 
 	/* To print the registers, the kernel waits until the thread is off its CPU, which it has
@@ -131,13 +134,9 @@ int thread_switches_read(pid_t pid, pid_t tid, uint64_t *voluntary, uint64_t *in
 	read_registers(pid, &t);
 	if (!t.waits)
 		return -EBUSY;
-	r = read_of(pid, tid, "status", text, sizeof(text));
-	if (r)
-		return r;
-	return number_of(text, "\nvoluntary_ctxt_switches:", voluntary) &&
-			       number_of(text, "\nnonvoluntary_ctxt_switches:", involuntary)
-		       ? 0
-		       : -EBADMSG;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	r = number_of(path, "\nvoluntary_ctxt_switches:", voluntary);
+	return r ? r : number_of(path, "\nnonvoluntary_ctxt_switches:", involuntary);
 }
 
 const char *thread_state_text(char state)

@@ -4,14 +4,22 @@
 #include "lib/sleeper.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <linux/fs.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "process/process.h"
 #include "process/procfs.h"
 #include "process/safe_open.h"
+#include "process/thread_state.h"
 
 static struct process_table *new_table(void)
 {
@@ -189,6 +197,59 @@ static int count_code(void *arg, const struct procfs_mapping *m)
 	CHECK(fd >= 0);
 	close(fd);
 	return 0;
+}
+
+/* A process in a pid namespace of its own and in so many groups that its status is a long file; 0:
+ * this test may start none. */
+static pid_t start_with_groups(int ready)
+{
+	enum { GROUPS = 4000 };
+	static gid_t groups[GROUPS];
+	pid_t parent = fork(), pid;
+
+	if (parent)
+		return parent;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int i = 0; i < GROUPS; i++)
+		groups[i] = 1000000u + (gid_t)i;
+	if (setgroups(GROUPS, groups) || unshare(CLONE_NEWPID))
+		_exit(1);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	if (write(ready, &pid, sizeof(pid)) != sizeof(pid))
+		_exit(1);
+	pause();
+	_exit(0);
+}
+
+TEST(a_process_of_many_groups_has_all_lines_of_its_status)
+{
+	uint64_t voluntary, involuntary;
+	struct procfs_status status;
+	pid_t parent, pid;
+	int ready[2];
+
+	CHECK_INT(pipe2(ready, O_CLOEXEC), 0);
+	parent = start_with_groups(ready[1]);
+	close(ready[1]);
+	if (read(ready[0], &pid, sizeof(pid)) != sizeof(pid)) {
+		waitpid(parent, NULL, 0);
+		SKIP("no right to set groups or to make a pid namespace");
+	}
+	close(ready[0]);
+	CHECK_INT(procfs_status(pid, &status), 0);
+	CHECK_INT(status.ns_pid, 1);
+	while (thread_switches_read(pid, pid, &voluntary, &involuntary) == -EBUSY)
+		;
+	CHECK_INT(thread_switches_read(pid, pid, &voluntary, &involuntary), 0);
+	CHECK(voluntary >= 1);
+	kill(pid, SIGKILL);
+	kill(parent, SIGKILL);
+	waitpid(parent, NULL, 0);
 }
 
 TEST(own_mappings_open)
