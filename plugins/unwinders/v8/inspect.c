@@ -148,7 +148,7 @@ static bool find_builtins(const struct library *l, struct fusee_range *code)
 	if (!size)
 		size = (int32_t)value_of(l, "_ZN2v88internal27DefaultEmbeddedBlobCodeSizeEv");
 	code->hi = code->lo + (uint32_t)size;
-	return code->lo && size > 0 && (uint32_t)size <= MOST_BUILTINS;
+	return code->lo && size > 0 && (uint32_t)size <= MOST_BUILTINS && code->hi <= UINT32_MAX;
 }
 
 /* 1 or -errno. */
@@ -163,6 +163,8 @@ static int make(struct library *l)
 	if (!find_builtins(l, &claim.range))
 		return fusee_fail(l->self, -ENOTSUP, "%s does not say where its builtins are",
 				  not_named);
+	l->words[V8_BUILTINS_LO] = (uint32_t)claim.range.lo;
+	l->words[V8_BUILTINS_HI] = (uint32_t)claim.range.hi;
 	r = l->host->file_slab(l->self->in, l->file, l->words, V8_WORDS);
 	if (!r)
 		r = l->host->file_claim(l->self->in, l->file, &claim);

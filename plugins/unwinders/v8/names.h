@@ -54,8 +54,8 @@ struct v8_file {
 
 /* A process with V8. */
 struct v8_process {
-	bool known;        /* it maps V8 */
-	uint64_t builtins; /* where in memory the builtins were first; 0: nowhere yet */
+	bool known;     /* it maps V8 */
+	uint64_t lines; /* of all its scripts */
 	uint32_t words[V8_WORDS];
 };
 

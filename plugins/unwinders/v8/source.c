@@ -8,7 +8,9 @@
 #define MOST_HOPS 4
 #define MOST_TEXT (32u << 20) /* bytes of a script */
 #define MOST_TRIES 8u
-#define PAUSE_NS 50000000u /* after a try that failed */
+#define MOST_NS 50000000u  /* of one call */
+#define PAUSE_NS 50000000u /* between two */
+#define MOST_LINES (1u << 20)
 #define BLOCK 65536u
 #define TAG 1u
 #define TAG_MASK 3u
@@ -102,6 +104,8 @@ static bool find_text(struct reader *r)
 
 static bool begin_line(struct v8_source *s, uint32_t position)
 {
+	if (s->nlines == MOST_LINES)
+		return false;
 	if (!fusee_grow(&s->lines, &s->cap, s->nlines + 1ull, sizeof(*s->lines)))
 		return false;
 	s->lines[s->nlines++] = position;
@@ -147,13 +151,13 @@ static bool is_there(struct reader *r)
 	return text_now(r, &text) && text == r->s->text;
 }
 
-static void read_on(struct reader *r)
+static void read_on(struct reader *r, uint64_t until)
 {
 	struct v8_source *s = r->s;
 	unsigned char *block = malloc(BLOCK);
 	bool ok = block != NULL;
 
-	while (ok && s->done < s->length) {
+	while (ok && s->done < s->length && fusee_now(CLOCK_MONOTONIC) < until) {
 		uint64_t rest = (uint64_t)(s->length - s->done) << s->wide;
 		uint32_t n = rest < BLOCK ? (uint32_t)rest : BLOCK;
 
@@ -161,6 +165,8 @@ static void read_on(struct reader *r)
 		     take_block(s, block, n);
 	}
 	free(block);
+	if (ok && s->done < s->length)
+		return;
 	if (ok)
 		s->state = is_there(r) ? V8_SOURCE_READ : s->state;
 	if (s->state != V8_SOURCE_READ && !may_pass(r->err))
@@ -182,7 +188,7 @@ bool v8_source_read(const struct fusee_unwinder_host *host, uint64_t process, co
 			restart(s);
 	}
 	if (s->state == V8_SOURCE_READING)
-		read_on(&r);
+		read_on(&r, now + MOST_NS);
 	s->next_ns = now + PAUSE_NS;
 	return s->state >= V8_SOURCE_READ;
 }

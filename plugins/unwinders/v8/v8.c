@@ -46,6 +46,17 @@ static int claim_around(const struct v8 *v, uint64_t process, uint64_t builtins_
 	return claim(v, process, end > CODE_RANGE ? end - CODE_RANGE : 0, end);
 }
 
+#define PAGE 4096u
+
+/* Does this mapping have the builtins, and no other code of the file? */
+static bool is_builtins(const struct v8_process *p, const struct fusee_mapping_view *m)
+{
+	uint64_t lo = m->lo - m->bias, hi = m->hi - m->bias;
+
+	return lo + PAGE > p->words[V8_BUILTINS_LO] && hi < p->words[V8_BUILTINS_HI] + PAGE &&
+	       lo < hi;
+}
+
 #define MOST_HEAD 0x8000u
 
 /* Is this memory the code of a chunk? Its head says how large it is. */
@@ -69,55 +80,58 @@ static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_vie
 		return p->known && is_chunk(v, process, m->lo, m->hi)
 			       ? claim(v, process, m->lo, m->hi)
 			       : 0;
-	if (FUSEE_HAS(m, table) && m->table.n == V8_WORDS)
-		memcpy(p->words, m->table.at, sizeof(p->words));
-	if (!p->known || p->builtins == m->bias) {
-		p->known = true;
-		p->builtins = m->bias;
+	if (!FUSEE_HAS(m, table) || m->table.n != V8_WORDS)
 		return 0;
-	}
-	return claim_around(v, process, m->hi);
+	memcpy(p->words, m->table.at, sizeof(p->words));
+	p->known = true;
+	return is_builtins(p, m) ? claim_around(v, process, m->hi) : 0;
 }
 
 /* ---- lines ---- */
 
-struct reading {
-	const struct v8 *v;
-	uint64_t process, until;
-	const uint32_t *words;
-};
+#define MOST_NS 50000000u       /* of one call */
+#define MOST_LINES (4ull << 20) /* of a process, which may be hostile */
 
-#define MOST_NS 50000000u /* of one call */
+struct reading {
+	struct v8 *v;
+	struct v8_process *p;
+	uint64_t process, until;
+};
 
 static bool read_script(void *arg, struct v8_file *f)
 {
 	struct reading *r = arg;
 
-	return v8_source_read(r->v->self.host->unwinder, r->process, r->words, &f->source) &&
-	       fusee_now(CLOCK_MONOTONIC) < r->until;
+	if (f->source.state >= V8_SOURCE_READ || r->p->lines > MOST_LINES)
+		return true;
+	if (v8_source_read(r->v->self.host->unwinder, r->process, r->p->words, &f->source))
+		r->p->lines += f->source.nlines;
+	return fusee_now(CLOCK_MONOTONIC) < r->until;
+}
+
+/* Reads the text of this script, of a process with V8. */
+static void read_new(struct v8 *v, uint64_t process, uint64_t key)
+{
+	struct v8_process *p = v8_names_process(&v->processes, process);
+	struct v8_file *f = v8_names_script(&v->processes, process, key);
+	struct reading r = {v, p, process, 0};
+
+	if (p && p->known && f)
+		read_script(&r, f);
 }
 
 /* Reads the texts of scripts that are new. */
 static int on_refresh(void *ctx, uint64_t process)
 {
 	struct v8 *v = ctx;
-	const struct v8_process *p = v8_names_process(&v->processes, process);
-	struct reading r = {v, process, fusee_now(CLOCK_MONOTONIC) + MOST_NS, p ? p->words : NULL};
+	struct v8_process *p = v8_names_process(&v->processes, process);
+	struct reading r = {v, p, process, fusee_now(CLOCK_MONOTONIC) + MOST_NS};
 
 	if (!p)
 		return -ENOMEM;
 	if (p->known)
 		v8_names_each_script(&v->processes, process, read_script, &r);
 	return 0;
-}
-
-static void read_new(struct v8 *v, uint64_t process, uint64_t key)
-{
-	const struct v8_process *p = v8_names_process(&v->processes, process);
-	struct v8_file *f = v8_names_script(&v->processes, process, key);
-
-	if (p && p->known && f)
-		v8_source_read(v->self.host->unwinder, process, p->words, &f->source);
 }
 
 static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e)
@@ -240,7 +254,7 @@ static const struct fusee_runtime runtimes[] = {
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.slab_version = 2,
+	.slab_version = 3,
 	.frame_type = "v8js",
 	.reasons = reasons,
 	.bpf = v8_bpf,

@@ -6,6 +6,9 @@
 /* Words of the table: constants of the library. Names without more are offsets of fields, in bytes,
  * in the object that they begin with. */
 enum v8_word {
+	/* vaddrs of the code of the builtins */
+	V8_BUILTINS_LO,
+	V8_BUILTINS_HI,
 	/* instance types */
 	V8_FIRST_FUNCTION,
 	V8_LAST_FUNCTION,
