@@ -55,6 +55,8 @@ static int find_code(struct fusee_unwind *u, __u32 unused)
 	if (!word(u, V8_CODE_START))
 		return -1;
 	known = fusee_recall(u, key);
+	if (known > MOST_STEPS) /* looking for it again would take as long */
+		return -1;
 	if (known && FUSEE_CALL(fusee_v8_is_beginning, u, (__u32)known - 1) == 1)
 		return (int)(in + ((__u32)known - 1) * ALIGNMENT);
 	for (i = 0; i < MOST_STEPS; i++) {
@@ -62,9 +64,9 @@ static int find_code(struct fusee_unwind *u, __u32 unused)
 		if (found)
 			break;
 	}
+	fusee_remember(u, key, found == 1 ? i + 1 : MOST_STEPS + 1);
 	if (found != 1)
 		return -1;
-	fusee_remember(u, key, i + 1);
 	return (int)(in + i * ALIGNMENT);
 }
 FUSEE_PART(fusee_v8_find_code, find_code)
