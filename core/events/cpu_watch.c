@@ -32,7 +32,9 @@ static void drop(struct cpu_clock *c)
 	*c = (struct cpu_clock){.fd = -1};
 }
 
-/* The time of an event grows as long as its CPU has it; behind the end it stands still. */
+/* An event's time grows while the event is on its CPU. The event has ended if its time has not
+ * grown.
+ */
 static bool has_ended(struct cpu_clock *c)
 {
 	struct {

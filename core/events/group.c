@@ -6,16 +6,17 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "bpf/sampler_events.h"
 #include "events/internal/perf_stream_state.h"
 
 #define LEAST_NEED (1u << 20)
 #define MOST_NEED (64u << 20)
-/* Of an agent whose stacks are unwound in the kernel: the record of a deep stack. The copies of new
- * processes and files have room in LEAST_NEED. */
+/* Bytes of the record of a deep stack, for an agent whose stacks are unwound in the kernel. Stack
+ * copies of new processes and files have room in LEAST_NEED. */
 #define STACK_BYTES (8u << 10)
 #define LEAST_OF_STACKS (64u << 10) /* two of the deepest */
-#define EVENT_RECORDS 500u          /* that a ring holds of events whose rate is not known */
+#define EVENT_RECORDS 500u          /* records in a ring, for events whose rate is not known */
 
 /* A quarter of a second of records of one busy CPU, within the memory of all rings. A recording is
  * short, and its first stacks are copies: its rings have room for copies alone. */
@@ -33,16 +34,9 @@ static uint64_t ring_size(const struct perf_stream *s)
 /* Takes the descriptor over. */
 static int add_fd(struct event_group *g, int fd)
 {
-	if (g->nfds == g->cap) {
-		uint32_t cap = g->cap ? g->cap * 2 : 8;
-		int *fds = realloc(g->fds, cap * sizeof(*fds));
-
-		if (!fds) {
-			close(fd);
-			return -ENOMEM;
-		}
-		g->fds = fds;
-		g->cap = cap;
+	if (!ARRAY_ROOM(g->fds, g->nfds, g->cap)) {
+		close(fd);
+		return -ENOMEM;
 	}
 	g->fds[g->nfds++] = fd;
 	return 0;
@@ -112,7 +106,7 @@ static int add_on_all_cpus(struct perf_stream *s, struct event_group *g, pid_t t
 {
 	int r = 0;
 
-	/* What the thread ran under other events, or under none, is no tick of these. */
+	/* CPU time that the thread used under other events, or under none, is not due to these. */
 	missed_ticks_end(&s->account.missed, (uint64_t)tid);
 	for (uint32_t i = 0; !r && i < s->ncpus; i++)
 		r = add_event(s, g, &s->cpus[i], tid);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sampling events count: CPU time, or, by name, another event of the hardware or the kernel.
- */
+/* The events that can be sampled besides CPU time, by name: of the hardware or of the kernel. */
 #ifndef EVENTS_KIND_H
 #define EVENTS_KIND_H
 
@@ -14,7 +13,7 @@ struct event_kind {
 	uint32_t type;             /* of struct perf_event_attr, as config */
 	uint64_t config;
 	uint64_t period; /* default number of events between two samples */
-	bool in_kernel;  /* it happens in the kernel only */
+	bool in_kernel;  /* it only happens in the kernel */
 	bool hardware;   /* a counter that a machine may lack */
 };
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Of one thread, or of one event of a thread on one CPU. */
+/* One thread, or one event of a thread on one CPU. */
 struct thread_ticks {
 	uint64_t base_ns;  /* CPU time that is not counted */
 	uint64_t total_ns; /* CPU time at the last sample; UINT64_MAX: there was none */
@@ -30,8 +30,8 @@ static struct thread_ticks *thread_of(struct missed_ticks *a, uint64_t key)
 	return t;
 }
 
-/* The total is compared, not the distance of two samples: a timer that fires late by parts of a
- * period, over and over, skips ticks too. */
+/* Compares the total, not the distance of two samples: a timer that is late by a part of a period
+ * again and again skips ticks too. */
 static void add_sample(struct missed_ticks *a, struct thread_ticks *t, uint64_t total_ns,
 		       uint64_t period)
 {
@@ -39,9 +39,9 @@ static void add_sample(struct missed_ticks *a, struct thread_ticks *t, uint64_t 
 
 	t->total_ns = total_ns;
 	t->samples++;
-	/* Periods that have begun, because the time behind the last sample is in no tick; a tenth
-	 * of a period is the lateness that timers always have. So the number stays within about
-	 * one period of the CPU time. */
+	/* Counts periods that have begun, because no tick has the time after the last sample.
+	 * Timers are always late by up to a tenth of a period, which begins none. So samples and
+	 * missed ticks differ from the CPU time by about one period at most. */
 	ticks = (total_ns - t->base_ns + period - period / 10) / period;
 	a->skipped -= t->skipped;
 	t->skipped = ticks > t->samples ? ticks - t->samples : 0;

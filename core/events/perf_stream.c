@@ -35,7 +35,8 @@ static int add_pids(struct perf_stream *s)
 	return !r && s->o.npids && !added ? -ESRCH : r;
 }
 
-/* Counts are a comfort: without descriptors for them sampling goes on. -ESRCH: no process is alive.
+/* Sampling goes on without counts if there are no descriptors for them. -ESRCH: no process is
+ * alive.
  */
 static int count_pids(struct perf_stream *s)
 {
@@ -74,7 +75,7 @@ static int add_targets(struct perf_stream *s)
 			r = count_pids(s);
 		return r;
 	}
-	/* Targets that come and go must not take a ring with them. */
+	/* Dynamic targets come and go, so the rings belong to events of their own. */
 	return s->o.dynamic ? add_rings(s) : add_pids(s);
 }
 
@@ -123,7 +124,7 @@ int perf_stream_open(struct perf_stream **ret, const struct perf_stream_options 
 	s->o = *o;
 	s->o.ring_bytes = o->ring_bytes ? o->ring_bytes : default_rings(o);
 	s->base.cpus = o->all || o->cpus;
-	/* A tick says by its period which event it is of: a thread's own, or its CPU's. */
+	/* The period shows whether a tick is of a thread's own event or of its CPU's. */
 	s->base.period_ns = o->period_ns + o->cpus;
 	s->online_fd = s->look = -1;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);

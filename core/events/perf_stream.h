@@ -26,23 +26,23 @@ struct record_missed;
 struct record_emission;
 
 struct perf_stream_options {
-	/* Targets: some processes with all their threads and what these start; or all processes;
-	 * or, dynamic, those that perf_stream_add() and perf_stream_add_cpus() add. */
+	/* Targets: some processes with all their threads, and what these start; or `all` processes;
+	 * or, `dynamic`, the targets that perf_stream_add() and perf_stream_add_cpus() add. */
 	const pid_t *pids; /* borrowed for perf_stream_open() */
 	uint32_t npids;
 	bool all, dynamic;
-	/* The processes are sampled by the CPUs' events, and bpf/rates.h selects what they start. A
-	 * child then has no period of its own, so that short children are sampled by chance. */
+	/* The processes are sampled by events of the CPUs, and bpf/rates.h selects the processes
+	 * that they start. A child then has no period of its own, so that short children are
+	 * sampled by chance. */
 	bool cpus;
 	bool on_exec;                  /* sampling begins when pids[0] execs */
 	const struct event_kind *kind; /* what is sampled, borrowed; NULL: CPU time */
-	/* Of CPU time, or a number of events of the kind; dynamic: the shortest that rings are
-	 * sized for. */
+	/* Of CPU time, or a number of events of the kind. Dynamic: the shortest period, for the
+	 * size of the rings. */
 	uint64_t period_ns;
-	uint64_t ring_bytes;  /* of all rings, as far as the least of each allows; 0: by what fills
-				 them */
-	uint32_t stack_bytes; /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
-	bool kernel;          /* kernel stacks, if allowed */
+	uint64_t ring_bytes;     /* of all rings, unless each has its least size; 0: a default */
+	uint32_t stack_bytes;    /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
+	bool kernel;             /* kernel stacks, if allowed */
 	struct bpf_sampler *bpf; /* borrowed; NULL: the snapshot sampler */
 };
 
@@ -125,11 +125,11 @@ void perf_stream_drain(struct perf_stream *, const struct perf_stream_handlers *
 /* Likewise, not final, but only records older than until (CLOCK_MONOTONIC ns). */
 void perf_stream_drain_until(struct perf_stream *, const struct perf_stream_handlers *,
 			     uint64_t until);
-/* Likewise, also those that are so young that an older record of another CPU may follow. */
+/* Likewise, also young records, which an older record of another CPU may follow. */
 void perf_stream_drain_now(struct perf_stream *, const struct perf_stream_handlers *,
 			   uint64_t until);
-/* The last drain, which was not final, ended after a while although more records are due: the
- * caller is to look after others, and then to drain again at once. */
+/* Whether the last drain ended after 20 ms with more records due: the caller is to do its other
+ * work, and then to drain again at once. */
 bool perf_stream_is_behind(const struct perf_stream *);
 /* All records older than this (CLOCK_MONOTONIC ns) have been handed over. */
 uint64_t perf_stream_horizon(const struct perf_stream *);

@@ -11,11 +11,11 @@
 #include "events/internal/stream_cpus.h"
 
 /* A record becomes visible a little after its time was taken (a virtual CPU may be stopped in
- * between). Records are due when they are older than this, or when a ring is fuller than HURRY;
- * and where the BPF programs met a process that they do not know yet, all that are older than the
- * reading, since the process may end soon. That is no less right: what a sample depends on, its
- * thread's fork, exec and mappings, was written before the thread went on, so it is in the rings if
- * the sample is older than the reading. */
+ * between). So records are due when they are older than SLACK_NS. All are due when a ring is fuller
+ * than HURRY; and all that are older than the reading when the BPF programs have met a process that
+ * they do not know yet, since the process may end soon. These samples are right too: the records
+ * that a sample depends on (its thread's fork, exec and mappings) were written before the thread
+ * went on, so they are in the rings if the sample is older than the reading. */
 #define SLACK_NS 20000000u
 #define HURRY 0.5
 /* A drain that is not final ends after this time, so that the rest of the agent does not wait. */
@@ -66,7 +66,7 @@ static void note_group(struct perf_stream *s, struct event_sample *e)
 		g->samples++;
 }
 
-/* A record of the BPF sampler, checked for its kind and size, and what perf says of it. */
+/* A record of the BPF sampler, whose kind and size were checked, with the time and CPU by perf. */
 struct sent {
 	uint64_t time;
 	uint32_t cpu;
@@ -92,7 +92,7 @@ static void note_runtime(struct perf_stream *s, const struct sent *at)
 	missed_ticks_runtime(&s->account.missed, t->head.tid, at->cpu, t->runtime, t->period);
 }
 
-/* Gives a sample what the program sent before it. The next sample is another tick's. */
+/* Gives the sample the return addresses that the program sent before it. */
 static void take_returns(struct stream_cpu *c, struct sample *s)
 {
 	const struct record_returns *r = &c->returns;
@@ -320,18 +320,18 @@ static struct stream_cpu *oldest_record(struct perf_stream *s, uint64_t until)
 	return oldest;
 }
 
-/* What a drain leaves for the next drain. */
+/* The records that a drain hands over. */
 enum drain_mode {
-	DRAIN_DUE, /* records that others may still precede */
-	DRAIN_NOW, /* nothing that is there */
-	DRAIN_FINAL,
+	DRAIN_DUE,   /* that no older record of another CPU can precede */
+	DRAIN_NOW,   /* that are older than the drain */
+	DRAIN_FINAL, /* all */
 };
 
 #define FIRST_LOOK_NS 500000u
 #define LAST_LOOK_NS 4000000u
 
-/* Did the kernel ask for this reading? A program that has just begun maps its libraries in the next
- * moments: after a wake the rings are read some more times, each twice as late as the last. */
+/* Whether the BPF programs have requested this reading. A new program maps its libraries in the
+ * next moments, so after a wake the rings are read some more times, each after twice the time. */
 static bool is_at_once(struct perf_stream *s)
 {
 	struct itimerspec next = {0};
@@ -376,7 +376,7 @@ static void drain(struct perf_stream *s, const struct perf_stream_handlers *on,
 	if (s->behind)
 		limit = event_time(ring_peek(&c->ring)) - 1;
 	s->horizon_ns = due < limit ? due : limit;
-	if (s->o.bpf && mode != DRAIN_NOW) /* it follows another */
+	if (s->o.bpf && mode != DRAIN_NOW) /* which follows a drain that has set it */
 		stream_cpus_set_copy_budget(s, clock_now() - began);
 }
 

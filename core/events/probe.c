@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "process/procfs.h"
 
 #define RING (512 * 1024)
 #define CAP_ADMIN 21
@@ -146,14 +147,11 @@ static struct perf_event_attr attr_base(void)
 
 static uint64_t cpu_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Uses CPU under the event until its ring has a record: for at most half a second of CPU time, and
- * 5 s on a machine that is busy. Mostly outside of the kernel, where the clock may be read. */
+/* Uses the CPU until the event's ring has a record: for half a second of CPU time at most, or for 5
+ * s on a busy machine. Most of it is outside of the kernel, which the event does not sample. */
 static int perf_wait(int fd, const struct perf_event_mmap_page *page)
 {
 	uint64_t end = clock_now() + 5000000000u, cpu_end = cpu_ns() + 500000000u;
@@ -294,22 +292,15 @@ static const char *user_name(uid_t uid, char *to, size_t size)
 /* "pid 812 (postgres)" */
 static void add_pid(struct buf *b, pid_t pid)
 {
-	char path[64], comm[64] = "";
-	FILE *f;
+	char comm[16] = "";
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
-	if (f) {
-		if (fgets(comm, sizeof(comm), f))
-			comm[strcspn(comm, "\n")] = 0;
-		fclose(f);
-	}
+	procfs_comm(pid, pid, comm);
 	buf_printf(b, "pid %d", (int)pid);
 	if (*comm)
 		buf_printf(b, " (%s)", comm);
 }
 
-/* The user whom the process belongs to. 0 or -errno. */
+/* The user of the process. 0 or -errno. */
 static int pid_owner(pid_t pid, uid_t *uid)
 {
 	char path[64];

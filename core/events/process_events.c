@@ -280,7 +280,7 @@ static const char *comm_of(const struct perf_event_header *h)
 	return h->size > sizeof(*h) + 8 && memchr(comm, 0, h->size - sizeof(*h) - 8) ? comm : NULL;
 }
 
-/* Has the process ended with this thread? Its first may leave it to others. */
+/* Whether the process has ended with this thread. Its first thread may end before the others. */
 static bool is_end(const struct task *t)
 {
 	pid_t pid = (pid_t)t->pid;

@@ -42,6 +42,6 @@ int process_events_fd(const struct process_events *);
  * time (CLOCK_MONOTONIC ns) until which everything was reported; while it is behind by more than
  * 100 ms, a later time: samples of known processes do not wait for a storm of forks. */
 uint64_t process_events_drain(struct process_events *, bool now);
-/* Are there records that were due at the last drain? */
+/* Whether records remain that were due at the last drain. */
 bool process_events_is_behind(const struct process_events *);
 #endif

@@ -59,8 +59,8 @@ static void read_programs(struct perf_stream *s)
 		s->account.programs.sent += b.ticks[i];
 }
 
-/* Unread samples come last: what is sent meanwhile makes losses smaller for a moment, not larger.
- */
+/* Reads unread samples last: samples that are sent in between then make losses smaller for a
+ * moment, and not larger. */
 static void read_sources(struct perf_stream *s)
 {
 	event_group_read(s, &s->base);
@@ -87,9 +87,9 @@ static void raise_to(uint64_t *n, uint64_t *reported)
 	*reported = *n;
 }
 
-/* Samples that found no room in a ring. Events count lost sideband records too; before Linux 6.0
- * only records tell. The BPF programs know better: what they sent, or deferred to the event,
- * and that did not arrive. */
+/* Samples for which a ring had no room. Events count them together with lost sideband records;
+ * before Linux 6.0 only PERF_RECORD_LOST has them. The BPF programs' counts are a closer limit:
+ * samples that they sent, or deferred to the event, and that did not arrive. */
 static uint64_t ring_full_of(const struct perf_stream *s, uint64_t lost_by_events)
 {
 	const struct stream_account *a = &s->account;
@@ -116,7 +116,7 @@ static uint64_t sum_groups(const struct perf_stream *s, struct perf_stream_count
 	return lost;
 }
 
-/* Its periods that are no sample. */
+/* The group's periods without a sample. */
 static uint64_t missing_in_group(const struct event_group *g)
 {
 	return above(g->count_ns / g->period_ns, g->samples + g->unread + g->lost);
@@ -129,15 +129,15 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Periods of the targets' CPU time that are no sample. */
+/* Periods of the targets' CPU time without a sample. */
 static uint64_t missing_periods(const struct perf_stream *s, const struct perf_stream_counts *c)
 {
 	return above(c->count_ns / s->o.period_ns, c->samples + s->account.unread + c->ring_full);
 }
 
-/* What remains of the missing periods is of threads that ended or slept before their tick. A thread
- * may be in the midst of a period on each CPU, and still get its tick while sampling goes on. nfds:
- * events of the targets' threads. */
+/* The missing periods that were not skipped are of threads that ended or slept before their tick. A
+ * running thread may be in the midst of a period on each CPU, whose tick may still come, so these
+ * periods are subtracted. nfds: events of the targets' threads. */
 static uint64_t unfinished_of(const struct perf_stream *s, uint64_t missing, uint64_t skipped,
 			      uint32_t nfds)
 {
@@ -241,7 +241,7 @@ static uint32_t events_of_groups(const struct perf_stream *s)
 	return n;
 }
 
-/* Periods of all groups that are no sample, and found room in their ring. */
+/* Periods of all groups without a sample, except those for which a ring had no room. */
 static uint64_t missing_in_groups(const struct perf_stream *s, uint64_t ring_full)
 {
 	uint64_t missing = s->account.removed.missing;

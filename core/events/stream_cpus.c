@@ -42,8 +42,8 @@ int stream_cpus_open(struct perf_stream *s)
 	return r;
 }
 
-/* Events of a CPU ended when it went offline; those of threads are still open, but there are none
- * if the CPU was offline when they were opened. */
+/* An event of a CPU ended when the CPU went offline. Events of threads are still open; but there
+ * are none if the CPU was offline when they were opened. */
 static int reopen_cpu(struct perf_stream *s, struct stream_cpu *c)
 {
 	int r = s->o.dynamic && c->ring_fd < 0 ? event_group_add_ring(s, &s->base, c) : 0;
@@ -111,8 +111,9 @@ bool stream_cpus_follow(struct perf_stream *s)
 	return missed;
 }
 
-/* The budget halves when reading took long: otherwise the mappings that would let the kernel unwind
- * are published ever later, and every stack is copied. No CPU may copy more than its ring holds. */
+/* The budget halves when reading took long: otherwise mappings are published ever later, without
+ * which the kernel cannot unwind, and every stack is copied. No CPU may copy more than fits into
+ * its ring. */
 void stream_cpus_set_copy_budget(struct perf_stream *s, uint64_t took_ns)
 {
 	uint64_t bytes = !s->copy_budget          ? MAX_COPY_BUDGET

@@ -31,14 +31,14 @@ struct bpf_record_reader {
 /* Copies a record out of len bytes of the ring. false: its kind is unknown, or its size is not one
  * of this kind or above len. */
 bool bpf_record_read(union record *, const void *from, uint32_t len);
-/* The record in these bytes is a sample: a stack, a copy or a missed tick. */
+/* Whether the record in these bytes is a sample: a stack, a copy or a missed tick. */
 bool bpf_record_is_sample(const void *from, uint32_t len);
-/* The record, which is a sample, is of a CPU's own event. */
+/* Whether the record, which is a sample, is of an event of a CPU and not of a thread. */
 bool bpf_record_of_cpu(const void *from);
 /* The copy that was read, as a sample that is valid until the next record is read. time:
  * CLOCK_MONOTONIC ns. false: the record contradicts itself. */
 bool bpf_record_sample(struct bpf_record_reader *, uint64_t time, uint32_t cpu, struct sample *);
-/* The sample is used: nothing of its stack stays in memory, which may be that of a process that is
- * not selected any more. */
+/* To be called after a sample was used: wipes its stack copy, whose process may not be selected any
+ * more. */
 void bpf_record_wipe(struct bpf_record_reader *, const struct sample *);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPUs that were offline and are back between two looks at the kernel's list: as all are behind a
- * suspended machine. Events of a CPU have ended then, and nothing else tells. */
+/* Finds CPUs that went offline and came back between two reads of the kernel's list, as all do when
+ * a machine is suspended. Their events have ended, which the list does not show. */
 #ifndef EVENTS_CPU_WATCH_H
 #define EVENTS_CPU_WATCH_H
 
@@ -19,9 +19,9 @@ struct cpu_watch {
 	uint64_t looked_ns; /* CLOCK_MONOTONIC */
 };
 
-/* Takes the CPUs whose events have ended out of those that are online: offline once more, for
- * this look. Reading interrupts each CPU, so it happens every 5 s; without the right to it, or
- * without memory, never. */
+/* Removes the CPUs whose events have ended from `online`: to this caller they are offline once
+ * more. Reading the events interrupts each CPU, so it happens every 5 s; never without the right to
+ * open them, or without memory. */
 void cpu_watch_look(struct cpu_watch *, struct cpus *online);
 void cpu_watch_close(struct cpu_watch *);
 #endif

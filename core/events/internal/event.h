@@ -11,15 +11,16 @@
 #include "events/kind.h"
 #include "events/perf_stream.h"
 
-/* Which features this kernel and this user have. The first event_open() settles it by trying; then
- * it is the same for all events of a stream. */
+/* The features that this kernel and this user have. The first event_open() tries them; then the
+ * form is the same for all events of a stream. */
 struct event_form {
 	bool kernel;  /* kernel mode is sampled, with callchains */
 	bool read;    /* samples carry the event's count (inherited events: Linux 6.13) */
 	bool lost;    /* events count their lost records (Linux 6.0) */
 	bool settled; /* the three above are known */
-	/* Samples do not carry their period: it is this. The kernel's own events have a sample for
-	 * each event, whatever the period, where samples carry it. 0: they do. */
+	/* The period of all samples, which do not carry it; 0: samples carry their period. The
+	 * kernel ignores the period of its own events if samples carry it, and samples each event.
+	 */
 	uint64_t period;
 };
 
@@ -27,20 +28,20 @@ struct event_options {
 	const struct event_kind *kind; /* what is counted; NULL: CPU time */
 	uint64_t period_ns;            /* of CPU time; of another kind: a number of events */
 	uint32_t stack_bytes;          /* of the copied user stack; a multiple of 8 */
-	uint32_t wake_bytes;           /* ring_wake_bytes(), if it brings the ring */
+	uint32_t wake_bytes;           /* ring_wake_bytes(), for the event that has the ring */
 	bool kernel;                   /* sample kernel mode, if allowed */
 	bool read;                     /* samples carry the event's count, if the kernel can */
 	bool idle;                     /* the event of a CPU counts idle time too */
 	bool sideband;                 /* also records mmap, comm, fork and exit */
 	bool on_exec;                  /* enabled by the next exec */
-	bool inherit;                  /* what the thread starts has the event too */
+	bool inherit; /* threads and processes that the thread starts have it too */
 };
 
 /* Opens the sampling event of one thread on one CPU, or, tid -1, of the CPU. While the form is not
  * settled, it gives up features that the kernel refuses. Returns a file descriptor or -errno. */
 int event_open(struct event_form *, const struct event_options *, pid_t tid, int cpu);
-/* Opens an event that counts the CPU time of a thread and of what it starts, on all CPUs, and does
- * not sample. A descriptor or -errno. */
+/* Opens an event that counts the CPU time of a thread, and of the threads and processes that it
+ * starts, on all CPUs, and does not sample. A descriptor or -errno. */
 int event_open_count(const struct event_form *, pid_t tid, bool on_exec);
 /* Opens an event without samples; other events of the CPU write into its ring. A descriptor or
  * -errno. */

@@ -4,6 +4,7 @@
 #define EVENTS_GROUP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -14,11 +15,12 @@ struct event_group {
 	struct event_group *next;
 	uint32_t number; /* 0: the targets of the stream's options */
 	bool cpus;       /* one event for each CPU */
-	bool beside;     /* .. beside those that record the sideband */
-	bool own;        /* of threads that no other event samples; nothing inherits them */
+	bool beside;     /* further such events, without sideband: perf_stream_add_cpus_beside() */
+	bool own;        /* of threads that no other event samples; children do not inherit them */
 	uint64_t period_ns;
 	int *fds;
-	uint32_t nfds, cap;
+	uint32_t nfds;
+	size_t cap;
 	uint64_t samples; /* handed over */
 	uint64_t unread;  /* samples in the rings, as of perf_stream_counts() */
 	/* Sums over the events, as of event_group_read(). */
@@ -30,8 +32,8 @@ struct event_group {
 int event_group_add_process(struct perf_stream *, struct event_group *, pid_t pid);
 /* Opens an event that counts and does not sample for each thread of a process. Results as above. */
 int event_group_add_count(struct perf_stream *, struct event_group *, pid_t pid);
-/* Opens the events of a thread, which nothing inherits: while a BPF sampler knows it, no other
- * event samples the thread. 0 or -errno. */
+/* Opens the events of a thread, which its children do not inherit. Once bpf_sampler_add_thread()
+ * was called, no other event samples the thread. 0 or -errno. */
 int event_group_add_own(struct perf_stream *, struct event_group *, pid_t tid);
 /* Opens the events of all CPUs that are online. 0 or -errno. */
 int event_group_add_cpus(struct perf_stream *, struct event_group *);

@@ -18,13 +18,13 @@ struct missed_ticks {
 	uint64_t skipped;    /* missed ticks of all threads */
 	uint64_t unfinished; /* pairs of thread and CPU that may have begun a period without a tick
 			      */
-	bool broken;         /* a thread found no memory: skipped is too low */
+	bool broken;         /* there was no memory for a thread: skipped is too low */
 };
 
 /* A sample whose event has counted count_ns on its thread and CPU. key: of event and thread. */
 void missed_ticks_count(struct missed_ticks *, uint64_t key, uint64_t count_ns, uint64_t period_ns);
-/* A sample of a thread that the scheduler has run for runtime_ns. What a thread ran before its
- * first sample, or before its first with another period, is not counted but for one period, unless
+/* A sample of a thread that the scheduler has run for runtime_ns. Of the time before the thread's
+ * first sample, and before its first sample with another period, one period counts; all of it if
  * missed_ticks_begin() was called. */
 void missed_ticks_runtime(struct missed_ticks *, uint64_t key, uint32_t cpu, uint64_t runtime_ns,
 			  uint64_t period_ns);

@@ -6,7 +6,7 @@
  *	stream_cpu.c        ring and output event of one CPU
  *	stream_cpus.c       CPUs that go offline and come back, and their budget of copies
  *	perf_stream_read.c  records in the order of their time, to the handlers
- *	stream_account.c    what was due and became no sample
+ *	stream_account.c    ticks without a sample
  */
 #ifndef EVENTS_PERF_STREAM_STATE_H
 #define EVENTS_PERF_STREAM_STATE_H
@@ -45,7 +45,7 @@ struct perf_stream {
 	uint64_t cpus_read_ns; /* when stream_cpus_follow() ran last, CLOCK_MONOTONIC */
 	uint64_t horizon_ns;   /* of perf_stream_horizon() */
 	bool behind;           /* perf_stream_is_behind() */
-	int look;              /* timer: the rings are read once more after a wake; -1: none */
-	uint64_t look_ns;      /* so long after the last reading; 0: not */
+	int look;              /* timer that has the rings read again after a wake; -1: none */
+	uint64_t look_ns;      /* its time after the last reading; 0: it is not set */
 };
 #endif

@@ -30,7 +30,7 @@ void ring_refresh(struct ring *);
 /* The oldest unread record, valid until the next call; NULL: none. A record of a wrong size ends
  * the ring's content. */
 const struct perf_event_header *ring_peek(struct ring *);
-/* The peeked record is read. */
+/* Goes to the next record after ring_peek(). */
 void ring_next(struct ring *);
 /* Gives the bytes of read records back to the kernel. */
 void ring_release(struct ring *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The account of a perf stream: how many ticks were due and became no sample. There is one way of
- * counting for each kind of events; it is chosen when they are opened:
+ * The account of a perf stream: how many ticks were due and have no sample. Each kind of events has
+ * its way of counting, which is chosen when they are opened:
  *
  *   targets      sampler   a tick without a sample is
  *   -----------  --------  ------------------------------------------------------------------
@@ -18,10 +18,10 @@
  *                          have more than the samples; with CPU events instead of that a gap in
  *                          the grid of a CPU's ticks
  *
- * Where events are those of threads, what children used without a tick is counted too: each begins
- * a period of its own, and the events' counts have its CPU time.
+ * If events are of threads, CPU time of children without a tick is counted too (`unfinished`): each
+ * child begins a period of its own, and the events' counts have its CPU time.
  *
- * A gap of either kind includes samples that found no room in the ring, which are counted apart.
+ * A gap of either kind includes samples for which the ring had no room; these are counted apart.
  */
 #ifndef EVENTS_STREAM_ACCOUNT_H
 #define EVENTS_STREAM_ACCOUNT_H
