@@ -120,7 +120,7 @@ int command_start(struct command *c)
 	return r;
 }
 
-/* A stop of a thread that fusee traces is no end; its tracer waits for it. */
+/* Only an end, not a stop of a thread that fusee traces, which its tracer waits for. */
 static bool has_ended(const struct command *c)
 {
 	siginfo_t info = {.si_pid = 0};

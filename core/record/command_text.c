@@ -16,7 +16,7 @@
 #define MOST_TEXT 65536u /* bytes of a script */
 #define MOST_LINE 256u   /* bytes of a #! line */
 
-/* Nothing but a regular file is opened. -1: it is none, or cannot be read. */
+/* Opens a regular file. -1: it is another kind of file, or cannot be read. */
 static int open_regular(const char *path)
 {
 	int held = open(path, O_PATH | O_CLOEXEC), fd;
@@ -29,7 +29,7 @@ static int open_regular(const char *path)
 	return fd < 0 ? -1 : fd;
 }
 
-/* Opens what a shell would run by this word, or a file of this name. */
+/* Opens the program that a shell would run for this word, or a file of this name. */
 static int open_named(const char *word)
 {
 	const char *dirs = getenv("PATH"), *end;

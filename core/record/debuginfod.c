@@ -60,7 +60,7 @@ int debuginfod_open(struct session *s)
 
 /* ---- waiting ---- */
 
-/* A signal gives up what is not here yet. */
+/* A signal ends the wait for files that have not been fetched yet. */
 static bool is_interrupted(struct session *s)
 {
 	struct signalfd_siginfo info;
@@ -175,7 +175,7 @@ static void collect(void *arg, const struct fetcher_file *f)
 		reason = a->printed[a->nprinted++] = f->text;
 	else if (!a->same || !reason || strcmp(reason, f->text))
 		return;
-	/* its debug file, and the dwz file of that: it is one file that lacks names */
+	/* a debug file and its dwz file count as one file that lacks names */
 	if (dict_str(&a->named, f->name) != DICT_NONE && a->named.n == n)
 		return;
 	if (a->same++ >= NAMED)
@@ -242,7 +242,7 @@ static const char *server_of_distribution(void)
 	return NULL;
 }
 
-/* Does the distribution install files there? */
+/* Whether the distribution installs files in this folder. */
 static bool is_installed(const char *path)
 {
 	static const char *const folders[] = {"/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/"};

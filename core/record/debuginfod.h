@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --debuginfod of a recording: names from servers that the user named. */
+/* The option --debuginfod: names of functions from debuginfod servers. */
 #ifndef RECORD_DEBUGINFOD_H
 #define RECORD_DEBUGINFOD_H
 
@@ -14,12 +14,13 @@
 int debuginfod_set(const struct cli_command *, struct session_options *, const char *value);
 /* After the profiler was opened. 0, or an exit code after an error was logged. */
 int debuginfod_open(struct session *);
-/* Fetches what the collector's files lack and requests their symbols again, until the time that was
- * given is over or a signal comes. Its symbols were requested before. 0 or -errno. */
+/* Fetches debug files that the collector's files lack, and requests the symbols of these files
+ * again, until the option's time is over or a signal comes. To be called after a first request for
+ * the symbols. 0 or -errno. */
 int debuginfod_wait(struct session *, const struct collector *);
-/* Prints what came and what did not. */
+/* Prints which files were fetched, and why others were not. */
 void debuginfod_print(const struct session *);
-/* Appends a command line's option with a server that is likely to have the names of this file,
- * which this recording did not request. false: none is known. */
+/* Appends the option with a server that is likely to have the debug file of this file, unless this
+ * recording has used that server. false: no such server is known. */
 bool debuginfod_hint(const struct session *, const char *path, struct buf *);
 #endif

@@ -25,8 +25,8 @@ struct found {
 	uint32_t failed;
 };
 
-/* The plugins that state labels of each kind of name. Labels of the plugin that is named first
- * count. */
+/* The plugins that set the labels of each kind of name. If several set a label, the first in this
+ * order counts. */
 static const char *const defaults[NAME_KINDS][MAX_DEFAULTS] = {
 	[NAME_UNIT] = {"systemd"},
 	[NAME_POD] = {GROUPS, "kubernetes", "container"},
@@ -90,7 +90,8 @@ static void add_defaults(struct specs *s, const struct found_options *o, enum na
 	}
 }
 
-/* Whether one of them is required: without that of control groups there are fewer labels. */
+/* Whether a plugin is required. Without the plugin of control groups there are only fewer labels.
+ */
 static bool choose(struct specs *s, const struct found_options *o,
 		   const struct plugin_folder *folder)
 {
@@ -152,7 +153,7 @@ static void copy_target(void *arg, uint32_t source, const struct fusee_target *t
 	c->error = c->error ? c->error : r;
 }
 
-/* The plugins end, and with them their targets: what they found is copied. */
+/* Copies the targets that were found, as they end with the plugins. */
 static int discover(struct found *f, const struct plan *plan, uint64_t wait_ns)
 {
 	struct copying c = {.to = f->targets};
@@ -263,7 +264,7 @@ static void add_name(struct names *n, struct fusee_str space, struct fusee_str n
 		n->no_memory = true;
 }
 
-/* The id of a container without another name is its name: a machine's. */
+/* The id of a container without a name is its name, if it is a machine of systemd-machined. */
 static bool is_hex(struct fusee_str id)
 {
 	for (uint64_t i = 0; i < id.len; i++)

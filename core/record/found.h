@@ -21,11 +21,11 @@ struct found_options {
 	bool kinds[NAME_KINDS]; /* whose default plugins run */
 	/* The plugin of control groups runs, if it is installed: labels that need no daemon. */
 	bool groups;
-	/* Plugins with options, as of plan_flags.discoveries; each replaces the default plugin of
-	 * its name. */
+	/* Plugins with options, in the form of plan_flags.discoveries; each replaces the default
+	 * plugin of its name. */
 	const char *const *discover;
 	uint32_t ndiscover;
-	uint64_t wait_ns; /* at most, for the plugins */
+	uint64_t wait_ns; /* the longest wait for the plugins */
 };
 
 /* Runs the plugins of the folder; NULL: the default folder. 0, or an exit code of sysexits.h after

@@ -127,8 +127,8 @@ static void put_remedy(enum remedy remedy, const struct session *s, struct buf *
 	buf_str(b, "\n");
 }
 
-/* The reason of most samples of the stage, if they are many. `named`: a hint says already how code
- * made at run time gets names and frame pointers. */
+/* Finds the most frequent reason of the stage, if there are many samples. `named`: another hint has
+ * said how code made at run time gets names and frame pointers. */
 static void put_reason(const struct session *s, const struct session_account *a,
 		       enum loss_stage stage, bool named, struct buf *b)
 {
@@ -172,7 +172,7 @@ static void put_no_language(const struct session *s, const struct session_accoun
 
 /* ---- symbols ---- */
 
-/* `commands` with each line indented; not what has been printed for other files. */
+/* Appends `commands` with each line indented, without lines that were printed for other files. */
 static void put_commands(const char *commands, struct buf *b)
 {
 	char line[512];
@@ -187,7 +187,7 @@ static void put_commands(const char *commands, struct buf *b)
 	}
 }
 
-/* `more`: commands stand below it. */
+/* `more`: commands follow. */
 static void put_file(const struct poorly_symbolized_file *f, bool more, struct buf *b)
 {
 	const char *base = strrchr(f->path, '/');
@@ -203,7 +203,7 @@ static bool is_same(const char *a, const char *b)
 	return a && b && !strcmp(a, b);
 }
 
-/* The files, those with equal commands one after another, and the commands below the last of them.
+/* Prints the files, those with equal commands together, and the commands below the last of these.
  * Frees the commands. */
 static void put_files(const struct poorly_symbolized_file *files, char **commands, uint32_t n,
 		      struct buf *b)
@@ -245,7 +245,7 @@ static void put_server(const struct session *s, const char *const *paths, uint32
 	buf_fini(&option);
 }
 
-/* Of interpreters whose code the table omits symbols would show nothing. */
+/* Not for interpreters whose own code the report omits: their symbols would not be shown. */
 static void put_poorly_symbolized(struct session *s, const struct session_account *a, struct buf *b)
 {
 	struct poorly_symbolized_file poor[MAX_FILES], shown[MAX_FILES];

@@ -128,7 +128,7 @@ static char *ask_apt(char names[][256], uint32_t n)
 	return b.p;
 }
 
-/* The part of one package, as the caller's to free. NULL: apt does not know it. */
+/* The part of one package in apt's answer, which the caller frees. NULL: apt does not know it. */
 static char *part_of(const char *answer, const char *name)
 {
 	size_t len = strlen(name);
@@ -172,8 +172,8 @@ static bool read_field(const char *part, const char *key, char value[128])
 	return at && sscanf(at + strlen(key), " %127s", value) == 1;
 }
 
-/* Is the version that apt would install in the archive that the debug archive belongs to? It is not
- * for another vendor's package, and not for a security update before the next point release. */
+/* Whether the version that apt would install is of the archive whose debug symbols the debug
+ * archive has: not of another vendor, and no security update before the next point release. */
 static bool is_from_debian(const char *part, const char *codename)
 {
 	char version[128], line[192], archive[96], *copy = strdup(part), *save = NULL;
@@ -233,7 +233,8 @@ static char *install_known(const char *answer, const char *name, bool *installed
 	return text;
 }
 
-/* The debug archive, and a newer version of the package itself if the installed is not its. */
+/* Appends commands that add the debug archive and, if the installed version is not in it, install a
+ * newer version of the package. */
 static char *add_archive(const char *part, const char *name)
 {
 	char id[64], codename[64], installed[128], candidate[128], *text;

@@ -103,7 +103,7 @@ uint32_t process_labels_of(struct process_labels *l, pid_t pid, uint64_t now_ns)
 		}
 		k->set = COMMON;
 	}
-	k->set = set ? set : k->set; /* that of a process that has ended stays */
+	k->set = set ? set : k->set; /* a process that has ended keeps its set */
 	k->read_ns = now_ns;
 	return k->set;
 }

@@ -17,8 +17,9 @@
 
 /* A run time of a language, as unwinders describe it. */
 struct runtime {
-	const struct fusee_runtime *started; /* names its functions if it is started so; or NULL */
-	const struct fusee_runtime *read;    /* `unwinder` reads its memory; or NULL */
+	const struct fusee_runtime
+		*started;                 /* options with which it names its functions; or NULL */
+	const struct fusee_runtime *read; /* an unwinder reads its memory for names; or NULL */
 	const struct fusee_plugin *unwinder;
 };
 
@@ -30,7 +31,7 @@ struct seen_location {
 };
 
 struct usage {
-	uint64_t all_ns, named_ns, unnamed_ns;
+	uint64_t named_ns, unnamed_ns;
 	unsigned int major, minor; /* of the file that was seen; 0: not known */
 	pid_t pid;                 /* a process of the runtime */
 };
@@ -50,7 +51,7 @@ static const struct fusee_runtime *any_of(const struct runtime *r)
 	return r->started ? r->started : r->read;
 }
 
-/* The run time of this name, which is new if the name is. NULL: there are too many. */
+/* The run time of this name, which is added if it is new. NULL: there are too many. */
 static struct runtime *runtime_of_name(struct study *s, const char *name)
 {
 	for (uint8_t i = 0; i < s->n; i++)
@@ -90,7 +91,7 @@ static void read_version(struct fusee_str base, struct usage *u)
 		u->major = u->minor = 0;
 }
 
-/* "node" and not "nodeadm": behind the beginning is nothing or a version. */
+/* Whether the name is `beginning`, or that and a version: "node18" and not "nodeadm". */
 static bool begins(struct fusee_str base, const char *with)
 {
 	size_t n = strlen(with);
@@ -166,8 +167,8 @@ static const struct seen_location *frame(const struct study *s, uint32_t stack, 
 			: NULL;
 }
 
-/* A stack of run-time code may end before the runtime's own frames, so the runtime is the
- * process's: that of any of its stacks. */
+/* The runtime of a process is found in any of its stacks, as a stack of code made at run time may
+ * end before the runtime's own frames. */
 static int find_runtimes(struct study *s)
 {
 	for (uint32_t i = 0; i < s->p->samples.n; i++) {
@@ -203,7 +204,6 @@ static void add_sample(struct study *s, uint32_t i)
 		unnamed |= f->unnamed;
 		inside |= f->runtime != NO_RUNTIME;
 	}
-	u->all_ns += ns;
 	u->pid = (pid_t)sample->pid;
 	if (named)
 		u->named_ns += ns;
@@ -238,7 +238,7 @@ static void put_start(const struct fusee_runtime *r, const struct usage *u,
 	}
 }
 
-/* What is wrong, and the command that mends it. */
+/* Appends what has no names, and the command that changes it. */
 static void put_hint(const struct runtime *r, const struct usage *u, const struct selection *o,
 		     uint64_t all_ns, struct buf *b)
 {

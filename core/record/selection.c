@@ -118,7 +118,8 @@ static bool is_hex(const char *p, size_t len)
 	return true;
 }
 
-/* Does this component of a path contain a container's id that begins with id? found: all of it. */
+/* Whether this component of a path contains a container's id that begins with id. found: the
+ * complete id. */
 static bool has_id(const char *word, size_t len, const char *id, char found[256])
 {
 	size_t n = strlen(id);
@@ -139,7 +140,7 @@ static bool has_id(const char *word, size_t len, const char *id, char found[256]
 	return false;
 }
 
-/* Is the text equal to name once systemd's escapes ("\\x2d") are undone? */
+/* Whether the text without systemd's escapes ("\\x2d") is equal to name. */
 static bool is_escaped(const char *text, size_t len, const char *name)
 {
 	for (size_t i = 0; i < len; i++, name++) {

@@ -54,7 +54,7 @@ struct search {
 	struct targets *targets;
 	const struct cgroup_namespace *at;
 	const struct name *name;
-	char same[MAX_SAME][NAME_TEXT]; /* what has this name */
+	char same[MAX_SAME][NAME_TEXT]; /* descriptions of what has this name: name_describe() */
 	uint32_t nsame;
 	bool more; /* than fit into `same` */
 	uint32_t processes;
@@ -147,7 +147,7 @@ static void none_known(const struct name *n, bool failed)
 		  failed ? ", and a discovery failed" : "", why[n->kind]);
 }
 
-/* Might it be meant as the id of a container? */
+/* Whether the text can be the beginning of a container's id. */
 static bool is_short_id(const struct name *n)
 {
 	size_t len = strlen(n->text);
@@ -214,7 +214,7 @@ struct names {
 	bool containers;
 };
 
-/* The processes of what is the id of a container are added: to find them no plugin is needed. */
+/* Adds the processes of names that are ids of containers: no plugin is needed to find these. */
 static int read_names(const struct cli_command *c, struct selection *o, struct names *n)
 {
 	for (uint32_t i = 0; i < o->nnames; i++) {

@@ -110,7 +110,7 @@ int session_sampler(const char *name, enum sampler_choice *ret)
 	return -EINVAL;
 }
 
-/* Who joins the control groups later is sampled too. */
+/* Processes that join the control groups later are sampled too. */
 static void follow_groups(struct session *s)
 {
 	int r = 0;
@@ -131,7 +131,7 @@ static bool route(void *arg, const struct sample *sample, struct pipeline_route 
 	return true;
 }
 
-/* What discovery plugins found for the names of the command line becomes labels. */
+/* Targets that discovery plugins found for the names of the command line become labels. */
 static int open_labels(struct session *s, struct profiler_options *o)
 {
 	const struct selection *from = &s->o.selection;
@@ -353,7 +353,7 @@ static int watch_member(void *arg, pid_t pid)
 	return 0;
 }
 
-/* Those of the control groups may not be the processes that were there when sampling began. */
+/* Processes of control groups may have joined or ended since sampling began. */
 static void on_process_end(struct session *s, int fd)
 {
 	const struct selection *o = &s->o.selection;
@@ -431,7 +431,7 @@ static bool command_has_ended(const struct session *s)
 	return s->command.argv && !s->command.running;
 }
 
-/* Kernel CPU time of the processes since they are sampled, in ns. */
+/* Kernel CPU time of the processes since sampling began, in ns. */
 static uint64_t system_ns(const struct session *s)
 {
 	uint64_t sum = 0, user, system;

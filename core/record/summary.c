@@ -15,7 +15,7 @@
 #include "profiler/build_profile.h"
 #include "stop/rights.h"
 
-#define LEAST_UNSAMPLED_NS 50000000u /* less is not worth a line */
+#define LEAST_UNSAMPLED_NS 50000000u /* less has no line */
 
 static uint32_t terminal_width(void)
 {
@@ -99,7 +99,7 @@ static void print_hottest(const struct session *s, const struct fusee_profile *p
 	buf_fini(&b);
 }
 
-/* Files at which the worker process failed: their frames are truncated or have no symbols. */
+/* Prints the files at which workers failed: their stacks are truncated, or they have no symbols. */
 static void print_refused(void *arg, const char *name, const char *text, bool partly)
 {
 	(void)arg;
@@ -120,7 +120,7 @@ static void print_unfollowed(const struct session *s)
 			    stats.unfollowed);
 }
 
-/* What sampling by stops cost the target. */
+/* Prints how long the stop sampler has stopped the target. */
 static void print_stops(const struct session *s, const struct session_account *a)
 {
 	const struct stop_counts *c = &a->stop;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The name of a unit, pod or container as it was typed, and which labels and control groups it
- * means. */
+/* The name of a unit, pod or container as it was typed, and the labels and control groups that it
+ * matches. */
 #ifndef RECORD_NAME_H
 #define RECORD_NAME_H
 
@@ -12,8 +12,8 @@
 struct name {
 	enum name_kind kind;
 	char text[NAME_TEXT]; /* of a unit: with its type, "nginx.service" */
-	bool user;            /* of a unit: that of a user's manager */
-	/* Of a container: it must be of one of these pods, if there are any; borrowed. */
+	bool user;            /* of a unit: of a user's manager */
+	/* Of a container: the pods of which it may be; npods 0: of any. Borrowed. */
 	const struct name *pods;
 	uint32_t npods;
 };
@@ -25,13 +25,13 @@ extern const char *const name_kinds[NAME_KINDS];
  * "web-1" or a pod's UID; "db". 0; -EINVAL: it is empty, or too long for any name. */
 int name_init(struct name *, enum name_kind, const char *typed);
 
-/* Do these labels of a process, or the last component of its control group, match? */
+/* Whether these labels of a process, or the last component of its control group, match. */
 bool name_matches(const struct name *, const char *cgroup, const struct fusee_label *, uint32_t n);
 /* The control group that is the unit, pod or container, as the length of the part of a process's
  * path that names it: the shortest part whose labels match. 0: none does. */
 size_t name_group(const struct name *, struct targets *, const char *cgroup);
-/* What tells it from others of the same name: "shop/web-1" of a pod, and of a container in a pod;
- * else its id, else its control group. */
+/* The text that distinguishes it from others of the same name: "shop/web-1" of a pod, and of a
+ * container in a pod; else its id, else its control group. */
 void name_describe(const struct name *, const char *cgroup, const struct fusee_label *, uint32_t n,
 		   char text[NAME_TEXT]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How to get the debug symbols of an installed file, where Debian has them. */
+/* The commands that install debug symbols of an installed file, by Debian's packages. */
 #ifndef RECORD_PACKAGE_H
 #define RECORD_PACKAGE_H
 

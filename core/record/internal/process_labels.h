@@ -12,9 +12,8 @@
 
 struct process_labels;
 
-/* pids: the processes that are sampled at first; labels that are the same for all of them are those
- * of a process that ended before its control group could be read. targets is borrowed. 0 or
- * -ENOMEM. */
+/* pids: the processes that are sampled at first. A process that ends before its control group could
+ * be read has the labels that are equal for all of these. targets is borrowed. 0 or -ENOMEM. */
 int process_labels_new(struct process_labels **ret, struct targets *, const pid_t *pids,
 		       uint32_t npids);
 void process_labels_free(struct process_labels *); /* NULL is fine */

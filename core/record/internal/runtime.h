@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Run times of languages whose functions have no names in a profile, and how to start them so that
- * they have, as unwinders describe them (struct fusee_runtime). */
+/* Run times of languages whose functions have no names in a profile, and the options with which
+ * they have names, as unwinders describe them (struct fusee_runtime). */
 #ifndef RECORD_RUNTIME_H
 #define RECORD_RUNTIME_H
 
