@@ -37,13 +37,13 @@ FUSEE_FN int is_ret(const __u8 *p)
 	return p[0] == 0xc3 || p[0] == 0xc2 || ((p[0] == 0xf3 || p[0] == 0xf2) && p[1] == 0xc3);
 }
 
-/* Does push %rbp end behind p[1]? A REX prefix before it makes it push %r13. */
+/* Whether p[1] is push %rbp. With a REX prefix in p[0] it is push %r13. */
 FUSEE_FN int is_push(const __u8 *p)
 {
 	return p[1] == 0x55 && (p[0] & 0xf0) != 0x40;
 }
 
-/* Where in its function the interrupted pc is, by the instructions around it. */
+/* Finds by the instructions around the interrupted pc where in its function it is. */
 FUSEE_FN enum place look_at_code(struct fusee_unwind *u)
 {
 	__u8 code[CODE] = {0}, *at = code + BEFORE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frame pointer unwinder's descriptor: it has no table, its step is all of it. */
+/* The descriptor of the frame pointer unwinder, which has a step and no table. */
 #include <fusee/plugin.h>
 
 #include "reasons.h"

@@ -246,7 +246,7 @@ static void heap_pop(struct heap *h)
 	h->at[i] = e;
 }
 
-/* The caller made room. */
+/* The caller has made room. */
 static void append(struct list *l, uint64_t lo, uint64_t hi, const struct piece *like)
 {
 	struct piece *last = l->n ? &l->at[l->n - 1] : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One perf map: lines "START SIZE NAME" with hexadecimal numbers. A later line replaces what it
- * overlaps of earlier lines. The bytes are foreign and the memory is bounded: lines that do not fit
- * or are not valid are counted and ignored. For one thread.
+ * * overlaps of earlier lines. A target wrote the bytes, and the memory is bounded: lines that do
+ * not fit or are not valid are counted and ignored. For one thread.
  */
 #ifndef PERFMAP_MAP_H
 #define PERFMAP_MAP_H
@@ -35,7 +35,7 @@ void map_free(struct map *); /* NULL is fine */
 void map_feed(struct map *, const char *, size_t len);
 /* The number of entries that are not committed. */
 uint32_t map_pending(const struct map *);
-/* True: a commit would give an address another name. */
+/* Whether a commit would give an address another name. */
 bool map_replaces(struct map *);
 /* Makes the new entries valid from this generation of the process's code on. Earlier generations
  * still find what they replace. */
@@ -44,11 +44,11 @@ void map_commit(struct map *, uint32_t generation);
  * is not terminated, and valid until a call other than map_lookup(). */
 bool map_lookup(const struct map *, uint64_t addr, uint32_t generation, const char **name,
 		uint32_t *len);
-/* True: there are entries in [lo, hi). *kind: of the first entries. */
+/* Whether there are entries in [lo, hi). *kind: of the first entries. */
 bool map_covers(const struct map *, uint64_t lo, uint64_t hi, enum map_kind *kind);
 const uint64_t *map_faults(const struct map *); /* lines so far, by enum map_fault */
 uint64_t map_bytes(const struct map *);         /* memory in use */
-/* Another limit. What is in use beyond it stays; no line is added then. */
+/* Sets another limit. Memory in use beyond it is not freed; no line is added then. */
 void map_limit(struct map *, uint64_t max_bytes);
 uint32_t map_entries(const struct map *);
 #endif

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #define CHUNK 65536u
-#define MAX_FILE (64ull << 20) /* more of one file is not read */
-#define SLACK_NS 2000000000u   /* between the clocks that date a process and a file */
-#define PAUSE 10u              /* times as long as reading took */
+#define MAX_FILE (64ull << 20) /* bytes of one file that are read */
+#define SLACK_NS 2000000000u   /* difference of the clocks that date a process and a file */
+#define PAUSE 10u              /* a large map is read again after so many times the last reading */
 
 int mapfile_init(struct mapfile *s, const struct mapfile_owner *owner, int folder,
 		 uint64_t max_bytes)
@@ -71,13 +71,14 @@ static enum mapfile_refusal judge(const struct mapfile *s, const struct stat *st
 	return mtime + SLACK_NS < s->owner.start_ns ? MAPFILE_OLD : MAPFILE_ACCEPTED;
 }
 
-/* What stands there may change at any moment: it is held first, without opening it, then judged,
- * then opened through what is held. An O_PATH descriptor or -errno. */
+/* Returns an O_PATH descriptor of the name, or -errno. The file may be replaced at any moment, so
+ * the descriptor is checked, and the file is opened through the descriptor. */
 static int hold(struct mapfile *s, struct stat *st)
 {
-	/* NO_XDEV: in a user namespace anybody can mount another user's file on the name, or a file
-	 * whose file system keeps waiting who looks at it. CACHED: who makes a file holds the
-	 * folder's lock, and may be stopped meanwhile; names that the kernel knows need none. */
+	/* NO_XDEV: in a user namespace any user can mount another user's file on the name, or a
+	 * file whose file system keeps its users waiting. CACHED: a process that creates a file
+	 * holds the lock of its folder, and may be stopped then; names in the kernel's cache need
+	 * no lock. */
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
 			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
 	char name[64];
@@ -161,7 +162,7 @@ static int find_file(struct mapfile *s, bool *another)
 
 /* ---- what is new in it ---- */
 
-/* Are these bytes still there? */
+/* Whether the file still has these bytes. */
 static bool still(const struct mapfile *s, const char *mark, uint32_t n, uint64_t at)
 {
 	char now[MAPFILE_MARK];
@@ -169,7 +170,7 @@ static bool still(const struct mapfile *s, const char *mark, uint32_t n, uint64_
 	return pread(s->fd, now, n, (off_t)at) == (ssize_t)n && !memcmp(now, mark, n);
 }
 
-/* True: the file was truncated or rewritten, and not only appended to. */
+/* Whether the file was truncated or rewritten, and not only appended to. */
 static bool is_rewritten(const struct mapfile *s, const struct stat *st)
 {
 	if ((uint64_t)st->st_size < s->offset)
@@ -253,7 +254,7 @@ static int read_on(struct mapfile *s, struct reading *r)
 	return n < 0 ? -errno : 0;
 }
 
-/* What was known stays for the frames of earlier generations. */
+/* The entries so far are kept for frames of earlier generations. */
 static int begin_anew(struct mapfile *s, struct reading *r)
 {
 	struct map *m = map_new(s->max_bytes);

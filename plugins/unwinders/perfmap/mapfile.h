@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a process's perf map is, and what of it was read: /tmp/perf-PID.map by the pid of its own
- * pid namespace and in its own mount namespace. The folder and the file are kept open from first
- * sight, so that a process that has ended can still be looked up. For one thread.
+ * * Finds and reads the perf map of a process: /tmp/perf-PID.map, with the pid of the process's pid
+ * namespace, in its mount namespace. The folder and the file are kept open once they are found, so
+ * that frames of a process that has ended can still be symbolized. For one thread.
  */
 #ifndef PERFMAP_MAPFILE_H
 #define PERFMAP_MAPFILE_H
@@ -15,7 +15,7 @@
 
 #define MAPFILE_MARK 256u /* bytes at the start of the file, and before the offset */
 
-/* The process whose file it must be. */
+/* The process to which the file must belong. */
 struct mapfile_owner {
 	uint32_t pid, uid, fs_uid; /* pid: in its innermost namespace */
 	uint64_t start_ns;         /* CLOCK_REALTIME; an older file belongs to another process */
@@ -44,10 +44,10 @@ struct mapfile {
 	uint32_t first;           /* generation from which map is valid */
 	uint32_t generation;
 	uint64_t max_bytes;
-	bool full;        /* the rest of the file has no room */
-	bool reread;      /* mapfile_reread() was called */
-	bool uncached;    /* the kernel lacks the name: the caller has it looked up, and .. */
-	bool found;       /* .. sets this if there is something */
+	bool full;     /* the rest of the file has no room */
+	bool reread;   /* mapfile_reread() was called */
+	bool uncached; /* the kernel's cache lacks the name: the caller has it looked up, and .. */
+	bool found;    /* .. sets this if the file exists */
 	uint64_t next_ns; /* CLOCK_MONOTONIC of the next reading at the earliest */
 	uint64_t most_ns; /* time of a reading, at most; 0: no limit */
 	uint64_t faults[MAP_FAULTS];
@@ -67,7 +67,7 @@ int mapfile_read(struct mapfile *, uint32_t (*changed)(void *arg), void *arg);
 /* Memory in use; and another limit of it, as max_bytes of mapfile_init(). */
 uint64_t mapfile_bytes(const struct mapfile *);
 void mapfile_limit(struct mapfile *, uint64_t max_bytes);
-/* The next reading begins anew: there was no room for all lines, and now there is. */
+/* Makes the next reading begin with the first line: now there is room for lines that had none. */
 void mapfile_reread(struct mapfile *);
 bool mapfile_lookup(const struct mapfile *, uint64_t addr, uint32_t generation, const char **name,
 		    uint32_t *len);

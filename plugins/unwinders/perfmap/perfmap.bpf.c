@@ -65,9 +65,9 @@ FUSEE_FN int python(struct fusee_unwind *u)
 	return FUSEE_PASS;
 }
 
-/* What a trampoline called is the interpreter, for one function. If an unwinder has shown a
- * function since the last trampoline, it is this function, and with its line: the trampoline is
- * omitted. */
+/* A trampoline calls the interpreter to run one function. If the Python unwinder has pushed a
+ * function since the last trampoline, it is the trampoline's function, with its line, so the
+ * trampoline's frame is omitted. */
 FUSEE_FN int once(struct fusee_unwind *u, int next)
 {
 	__u64 shown = u->scratch[0];

@@ -19,12 +19,12 @@ FUSEE_EMBED(perfmap_bpf, "perfmap.bpf.o");
 
 static const char *const reasons[] = PERFMAP_REASON_TEXTS;
 
-/* Bytes of memory for the map of a process, for those of a user, and for all: any user can make
- * many processes with large maps. */
+/* Bytes of memory for the map of one process, for all maps of one user, and for all maps: any user
+ * can start many processes with large maps. */
 #define MAX_MEMORY (64u << 20)
 #define MAX_OF_USER (72u << 20)
 #define MAX_OF_ALL (112u << 20)
-/* A map that had no room is read again when there is room for as much. */
+/* A map without room is read again when there are so many free bytes. */
 #define ROOM_AGAIN (16u << 20)
 
 /* Time for one reading, and for all readings in a second: others wait meanwhile. */
@@ -155,7 +155,8 @@ static uint64_t bytes_of_user(const struct perfmap *p, uint32_t uid)
 	return sum;
 }
 
-/* How much memory the map may take: its own limit, or what others leave of theirs. */
+/* The memory that the map may take: the limit of one map, or what is free of its user's and of all.
+ */
 static uint64_t share_of(struct jit_process *k)
 {
 	const struct perfmap *p = k->perfmap;
@@ -188,7 +189,7 @@ static uint64_t time_of_reading(struct perfmap *p, uint64_t now)
 	return p->read_ns < READ_ALL_NS ? READ_NS : 0;
 }
 
-/* The folder could not be opened, for a reason that passes. */
+/* The folder could not be opened, for a temporary reason. */
 static void open_folder(struct jit_process *k)
 {
 	if (k->folder_tries >= FOLDER_TRIES)
@@ -202,7 +203,9 @@ static void open_folder(struct jit_process *k)
 		k->folder_tries = FOLDER_TRIES;
 }
 
-/* Has the opener look the name up, after which the kernel knows it, or that there is none. */
+/* Has the opener look the name up: then the kernel's cache has it, or has that there is no such
+ * file.
+ */
 static void look_up(struct jit_process *k, uint64_t now)
 {
 	char path[64];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An interpreter whose instructions are functions that call each other at their ends, as 3.14 has
- * with --with-tail-call-interp. Where it begins to run functions, it calls the function of the
- * first instruction through a table. The functions have no names in stripped files, and compilers
- * inline what calls them into its callers; so the calls are what is searched.
+ * * Finds the calls of an interpreter whose instructions are functions that call each other at
+ * their ends, as of 3.14 with --with-tail-call-interp. When it begins to run a Python function, it
+ * calls the function of the first instruction through a table. These functions have no names in
+ * stripped files, and compilers inline their caller, so the calls through the table are searched.
  */
 #ifndef PYTHON_CALLS_H
 #define PYTHON_CALLS_H

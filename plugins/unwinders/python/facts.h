@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Releases of a minor version have the same layouts, as a rule. Before 3.13 no release says its
- * own, so the table of a minor version is held against what exported functions of the file read.
+ * * Releases of a minor version usually have the same layouts. Before 3.13 a file does not describe
+ * its layouts, so the table of a minor version is compared with the offsets that exported functions
+ * of the file use.
  */
 #ifndef PYTHON_FACTS_H
 #define PYTHON_FACTS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the machine code of an interpreter says. */
+/* Finds facts in the machine code of an interpreter. */
 #ifndef PYTHON_FIND_H
 #define PYTHON_FIND_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of the versions of CPython. */
+/* The layouts of the versions of CPython. */
 #ifndef PYTHON_TABLES_H
 #define PYTHON_TABLES_H
 

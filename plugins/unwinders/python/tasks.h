@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * asyncio: the tasks that await the task that runs. The event loop calls the running task's
- * coroutine from Handle._run(), whose callback names the task. A task has callbacks for when it is
- * done: that which wakes a task up that awaits it, or one of asyncio's own, through which gather(),
- * wait() and others await several. What the step finds is believed only if both sides agree:  the
- * task's coroutine is running, and a task that awaits has what it awaits as its _fut_waiter. A part
- * of the step: python.bpf.c includes it.
+ * * coroutine from Handle._run(), whose callback has the task. A task has callbacks for its end: a
+ * callback that wakes up a task that awaits it, or a callback of asyncio, by which gather(), wait()
+ * and others await several tasks. A link is used only if both sides have it: the task's coroutine
+ * is running, and the _fut_waiter of a task that awaits is the awaited future. A part of the step:
+ * python.bpf.c includes it.
  */
 #ifndef PYTHON_TASKS_H
 #define PYTHON_TASKS_H
@@ -153,7 +153,9 @@ FUSEE_FN int read_words(struct fusee_unwind *u, struct near *n, __u32 words, __u
 	return fusee_read(u, n->word, 8 * words, at);
 }
 
-/* May one more callback or coroutine be looked at? A lying process must not keep the CPU busy. */
+/* Whether one more callback or coroutine may be read: a malicious process must not keep the CPU
+ * busy.
+ */
 FUSEE_FN int more_work(struct fusee_unwind *u)
 {
 	u->scratch[PLACED] += 256;
@@ -162,7 +164,7 @@ FUSEE_FN int more_work(struct fusee_unwind *u)
 
 /* ---- from a future to what awaits it ---- */
 
-/* Is `task` a task that awaits `future`? 1, 0 or -1. */
+/* Whether `task` is a task that awaits `future`: 1, 0 or -1. */
 FUSEE_FN int is_awaiting(struct fusee_unwind *u, const struct near *n, __u64 task, __u64 future)
 {
 	__u64 awaited;
@@ -177,7 +179,7 @@ FUSEE_FN int is_awaiting(struct fusee_unwind *u, const struct near *n, __u64 tas
 
 enum python_own { OWN_NONE, OWN_CLOSURE, OWN_RELEASE };
 
-/* Is the function one of asyncio's, which sets the result of a future of its own? Or -1. */
+/* Whether the function is of asyncio and sets the result of a future: enum python_own, or -1. */
 FUSEE_FN int is_own_callback(struct fusee_unwind *u, struct near *n, __u64 function)
 {
 	__u64 code, texts[3], length, *file = n->text, *name = n->text + 2;
@@ -389,8 +391,8 @@ FUSEE_PART(fusee_python_find_awaiting, find_awaiting)
 
 /* ---- the coroutines of a task that awaits ---- */
 
-/* Is the frame's coroutine at an await, so that the top of its stack is what it awaits? 1, 0 or -1.
- * state: of the coroutine, which tells it from 3.13 on. */
+/* Whether the frame's coroutine is at an await, so that the top of its stack is the awaited object:
+ * 1, 0 or -1. state: of the coroutine, which shows it from 3.13 on. */
 FUSEE_FN int is_at_await(struct fusee_unwind *u, const struct near *n, __u64 instruction,
 			 __u8 state)
 {

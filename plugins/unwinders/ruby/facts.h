@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the library's own functions read what the table of its version says. */
+/* Compares the table of a version with the offsets that functions of the library use. */
 #ifndef RUBY_FACTS_H
 #define RUBY_FACTS_H
 

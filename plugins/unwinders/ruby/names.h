@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What names a method, block or C function: read from the VM's objects and emitted. */
+/* Reads the name of a method, block or C function from the VM's objects, and emits it. */
 #ifndef RUBY_NAMES_H
 #define RUBY_NAMES_H
 
@@ -50,7 +50,7 @@ FUSEE_FN __u32 length_of(struct fusee_unwind *u, __u64 string)
 	return s[2] < 65536 ? (__u32)s[2] : 0;
 }
 
-/* Is it a String without characters? Of a String that cannot be read that is not known. */
+/* Whether it is a String without characters. 0 also if it cannot be read. */
 FUSEE_FN int is_empty(struct fusee_unwind *u, __u64 string)
 {
 	__u64 s[3];

@@ -4,10 +4,10 @@
  * other, and the environments of methods one below the other at the other end of the VM's stack, so
  * that one read holds several.
  *
- * What names a function is remembered by the addresses of its iseq and its method entry. Only the
- * garbage collector frees these, and only those that it did not reach when it marked objects. So
- * what the VM runs while nothing is being marked lasts until the next collection begins, and the
- * number of collections is a part of what a function is remembered by.
+ * * A function whose name was emitted is remembered by the addresses of its iseq and its method
+ * entry. Only the garbage collector frees these, and only if it did not reach them when it marked
+ * objects. So an iseq that runs while nothing is being marked exists until the next collection
+ * begins, and the number of collections is a part of the key.
  */
 #ifndef RUBY_NEAR_H
 #define RUBY_NEAR_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What all parts of the step read and keep: u->scratch, the table's words, control frames. */
+/* The state that all parts of the step share: u->scratch, the table's words, control frames. */
 #ifndef RUBY_STATE_H
 #define RUBY_STATE_H
 

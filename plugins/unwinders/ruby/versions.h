@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of the versions of CRuby. */
+/* The layouts of the versions of CRuby. */
 #ifndef RUBY_VERSIONS_H
 #define RUBY_VERSIONS_H
 
