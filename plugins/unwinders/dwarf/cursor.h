@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bounded reading of foreign bytes: little-endian numbers and DWARF's LEB128. */
+/* Bounded reading of a target's bytes: little-endian numbers and DWARF's LEB128. */
 #ifndef DWARF_CURSOR_H
 #define DWARF_CURSOR_H
 

@@ -63,7 +63,7 @@ struct table_build {
 	uint32_t fdes;     /* functions that were read */
 	uint32_t outside;  /* functions that were skipped: they are not in the text */
 	uint32_t damaged;  /* functions whose description could not be read: EXPRESSION */
-	uint64_t unread;   /* bytes of code without a description that there was no time for */
+	uint64_t unread;   /* bytes of code without a description for which there was no time */
 	uint64_t began_ns; /* when, by table_cpu_ns() */
 	uint32_t signals;  /* rows of signal frames */
 };
@@ -105,7 +105,7 @@ int rows_overlay(const struct rows *over, const struct rows *under, struct rows 
 /* Sets one rule for [lo, hi). */
 int rows_force(struct rows *, uint64_t lo, uint64_t hi, uint32_t rule);
 
-/* What a source says of the text, or all sources together. */
+/* The rows of the text by one source, or by all sources together. */
 struct sheet {
 	struct rows rules;
 	struct rows saves; /* has gaps where rules has gaps */
@@ -114,7 +114,7 @@ struct sheet {
 void sheet_fini(struct sheet *);
 /* Fills the gaps of `all` with `more`, and frees that. */
 int sheet_add(struct sheet *all, struct sheet *more);
-/* The same; nothing is known of where this code saves registers. */
+/* The same for code of which it is not known where it saves registers. */
 int sheet_add_rules(struct sheet *all, struct rows *rules);
 
 /* The table of table.h, of a sheet that this makes compact. It is owned by the caller (free).

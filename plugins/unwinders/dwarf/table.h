@@ -47,7 +47,7 @@ enum dwarf_header {
 };
 
 /*
- * Rules of 16 bits. CFA: the value of sp before the call. The return address stands at CFA - 8.
+ * * Rules of 16 bits. CFA: the value of sp before the call. The return address is at CFA - 8.
  * `slot` 0: the caller's fp is this frame's; k > 0: it was saved at CFA - 8 * (k + 1).
  *
  *	0                       no row: nothing is known here (a gap)
@@ -79,7 +79,7 @@ enum dwarf_special_kind {
 	 * libunwind takes the step. */
 	DWARF_EXPRESSION,
 	/* This frame runs on another stack than its caller, and no register leads to that stack
-	 * (Go's systemstack): truncated. libunwind cannot help either. */
+	 * (Go's systemstack): the stack is truncated. libunwind cannot step it either. */
 	DWARF_SWITCH,
 	/* The goroutine has called Go's morestack, and its place is in memory: g at the thread
 	 * pointer + cfa, m at g + byte 0 of fp, the current g at m + fp >> 8, and pc, sp and bp of

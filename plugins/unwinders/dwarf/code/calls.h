@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which functions may not return, by what stands behind their calls. No function ends with a call
- * that returns, so what is called at a function's end is suspected: a call of it says nothing about
- * the code behind it.
+ * * Finds functions that may not return, by the code behind their calls. No function ends with a
+ * call that returns, so a function that is called at the end of another is suspected: nothing is
+ * concluded from its calls about the code behind them.
  */
 #ifndef DWARF_CODE_CALLS_H
 #define DWARF_CODE_CALLS_H
@@ -16,7 +16,7 @@ uint64_t code_callee(const struct code *, size_t at, const struct insn *);
  * other registers than that writes; of others all that the ABI lets them change are lost. */
 int code_apply(const struct code *, struct code_states *, size_t at, const struct insn *,
 	       struct code_state *);
-/* Adds, sorted, what is called where nothing follows. `bytes`: instructions begin where STATE or
- * OWN is. 0, -ENOMEM. */
+/* Adds, sorted, the functions that are called by a function's last instruction. `bytes`:
+ * instructions begin where STATE or OWN is. 0, -ENOMEM. */
 int code_suspects(const struct code *, const uint32_t *bytes, struct code_entries *suspects);
 #endif

@@ -3,7 +3,7 @@
  * Rows for code without a description, such as musl's or hand-written assembly. The reader follows
  * each function from its first instruction along every branch, and counts what it pushes. Code that
  * contradicts itself (a return with words still pushed, two depths at one address) gets no rows.
- * What is not reached so is read from its ways out (back.h): every row is proved.
+ * * Code that is not reached in this way is read from its ways out (back.h). Every row is proved.
  */
 #ifndef DWARF_CODE_H
 #define DWARF_CODE_H
@@ -29,7 +29,7 @@ int code_entries_copy(struct code_entries *, const struct code_entries *from, ui
 size_t code_entries_below(const struct code_entries *, uint64_t vaddr);
 /* The last address of a sorted list that is not above `vaddr`; 0: none. */
 uint64_t code_entries_last(const struct code_entries *, uint64_t vaddr);
-/* Is the address in a sorted list? */
+/* Whether the address is in a sorted list. */
 int code_entries_has(const struct code_entries *, uint64_t vaddr);
 void code_entries_fini(struct code_entries *);
 
@@ -46,11 +46,11 @@ struct code {
 	/* Functions whose names say that they do not return, and words of the GOT with their
 	 * addresses, sorted. May be empty. */
 	struct code_entries noreturn;
-	/* 1: only what paths from where functions begin lead to has rows; 0: also what is proved by
-	 * the ways out of it (back.h). */
+	/* 1: only code that paths from the beginnings of functions reach has rows; 0: also code
+	 * whose ways out prove its rows (back.h). */
 	int paths_only;
-	int symbols; /* 1: all functions are among those that begin surely */
-	/* Words of data that are addresses; NULL: nothing is known of them. */
+	int symbols; /* 1: `sure` of code_read() has all functions */
+	/* Words of data that are addresses; NULL: they are not known. */
 	const struct code_data *pointers;
 	/* The file's text that this is a part of, and where its functions begin, sorted, as far as
 	 * symbols say. Empty: this is all. */

@@ -7,9 +7,9 @@
 
 #include "../rows.h"
 
-/* Text without a description is read in pieces until so much CPU time is spent for the file: a
- * worker has 5 s. What is behind has no rows: build->unread. The comparison with libdw takes the
- * time that it needs. */
+/* CPU time for the text without a description of a file, which is read in pieces: inspect() has 5
+ * s. Text that was not read then has no rows: build->unread. The comparison with libdw has no
+ * limit. */
 #define CODEFILE_CPU_NS 3500000000ull
 extern uint64_t codefile_cpu_ns;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows for machine code that was made at run time. No symbol says where its functions begin, but
- * where sp is relative to the return address depends on the pc alone, and the way out shows it:
- * from an instruction that was executed every path is followed until it returns. What the
- * instructions on the way do to sp and rbp says where the return address and the caller's rbp are,
- * at each of them. Paths that end otherwise prove nothing; two proofs that contradict each other
- * leave no row.
+ * * Rows for machine code that was made at run time. No symbol shows where its functions begin. But
+ * the distance of sp from the return address depends on the pc alone, and a way out shows it: from
+ * an instruction that was executed every path is followed until it returns. The effects of the
+ * instructions on sp and rbp show where the return address and the caller's rbp are at each of
+ * them. A path that does not return proves nothing; if two proofs contradict each other there is no
+ * row.
  *
  * Where no path proves anything, as in interpreters, which jump from the code of an instruction to
  * that of the next, code shows that rbp is its frame pointer: it uses memory below rbp, or leaves.
@@ -53,7 +53,7 @@ struct forward;
 int forward_new(struct forward **ret, const struct forward_code *, const struct forward_start *,
 		size_t n);
 void forward_free(struct forward *); /* NULL is fine */
-/* What is proved of the instruction at vaddr. */
+/* The proved row of the instruction at vaddr. */
 struct forward_proof forward_at(const struct forward *, uint64_t vaddr);
 /* Adds the rows of what is proved, and gaps behind them. 0, or as rows_add(). */
 int forward_rows(const struct forward *, struct table_build *, struct rows *);

@@ -7,8 +7,9 @@
 
 #include "code.h"
 
-/* Does the function with the name at `at` of a table of names never return, as the standards of C,
- * POSIX and the C++ ABI have it? Only names that these reserve: a program has none of its own. */
+/* Whether the function with the name at `at` of a table of names never returns, by the standards of
+ * C and POSIX or by the C++ ABI. Only names that these reserve, so no program has another function
+ * of the name. */
 int code_noreturn_named(const struct fusee_str *names, uint64_t at);
 /* Adds the stubs of the PLT that lead to such functions of other files. 0 or -ENOMEM. */
 int code_noreturn_stubs(const struct fusee_unwinder_host *, uint64_t file, struct code_entries *);

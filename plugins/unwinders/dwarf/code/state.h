@@ -99,14 +99,14 @@ int code_state_apply(struct code_state *, const struct insn *);
 /* The reverse: from the state after the instruction, as the way on from there demands it, to the
  * state before. 0; -1: it is not known, or cannot be. */
 int code_state_before(struct code_state *, const struct insn *);
-/* Both are true. 0; -1: they contradict each other. */
+/* Joins two states that both hold. 0; -1: they contradict each other. */
 int code_state_both(struct code_state *, const struct code_state *other);
-/* As a callee may leave it: what is below sp is overwritten. */
+/* Forgets the red zone: a callee may overwrite the stack below sp. */
 void code_state_lose_red_zone(struct code_state *);
-/* Keeps what both paths to one place agree on: where sp is not known, rbp must say it. 0; -1:
- * nothing says where the return address is. */
+/* Keeps the facts that are equal on two paths to one place. If sp is not known, rbp must lead to
+ * the return address. 0; -1: nothing leads to it. */
 int code_state_join(struct code_state *, const struct code_state *other);
-/* Does anything say where the return address is? */
+/* Whether sp, rbp or a copy leads to the return address. */
 static inline int code_state_is_known(const struct code_state *s)
 {
 	return s->depth != CODE_DEPTH_LOST || s->base || code_state_has_copies(s);

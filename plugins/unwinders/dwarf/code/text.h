@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of each byte of text while its functions are followed: one word a byte. */
+/* The facts about each byte of text while its functions are followed: a word for each byte. */
 #ifndef DWARF_CODE_TEXT_H
 #define DWARF_CODE_TEXT_H
 
@@ -41,23 +41,24 @@ static inline int code_text_has(const struct code *code, uint64_t vaddr, size_t 
 	return vaddr >= code->vaddr && *at < code->len;
 }
 
-/* Does execution not continue behind this instruction? */
+/* Whether execution does not continue behind this instruction. */
 static inline int code_text_ends(const struct insn *in)
 {
 	return in->effect == INSN_JUMP || in->effect == INSN_RETURN ||
 	       in->effect == INSN_ODD_RETURN || in->effect == INSN_HALT;
 }
 
-/* Does a call return, by what stands behind it? Behind padding stands the next function, or the
- * head of a loop. */
+/* Whether a call returns, by the code behind it. Behind padding begins the next function, or a
+ * loop.
+ */
 enum code_behind { CODE_FOLLOWS, NOTHING_FOLLOWS, PADDING_FOLLOWS };
 enum code_behind code_text_behind(const struct code *, const uint32_t *bytes, size_t at);
-/* Is it padding behind which another function begins? Compilers jump there where they hold that
- * execution never comes. */
+/* Whether it is padding behind which another function begins. Compilers jump there in code that
+ * they assume is never executed. */
 int code_text_is_padding(const struct code *, const uint32_t *bytes, size_t at);
-/* May a function begin at this place, to which only a pointer leads? What stands before it looks
- * like padding or the end of another. In the middle of an instruction a byte c3 would be a function
- * that returns. */
+/* Whether a function may begin at this place, to which only a pointer leads: the bytes before it
+ * look like padding or the end of a function. A pointer into the middle of an instruction could
+ * lead to a byte c3, which looks like a function that returns. */
 int code_text_may_begin(const struct code *, size_t at);
 /* Is a jump to this address outside of the text one to a function's beginning, or to where nothing
  * is pushed? Not known is what is in another part of the file's text: it may be the same function.
