@@ -237,7 +237,7 @@ static void read_descriptor(const struct object *o, const Elf64_Shdr *table,
 		return;
 	/* the fields before `name` are not addresses, so no relocation changes them */
 	ret->kind = d.kind;
-	if (d.abi_major == FUSEE_ABI_MAJOR && d.abi_minor == FUSEE_ABI_MINOR)
+	if (check_is_known(d.abi_major, d.abi_minor))
 		read_name(o,
 			  pointer_at(o, vaddr + offsetof(struct fusee_plugin, name),
 				     (uint64_t)(uintptr_t)d.name),

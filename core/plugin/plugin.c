@@ -170,8 +170,9 @@ static const struct fusee_plugin *find_descriptor(void *so, size_t *size)
 	return d;
 }
 
-/* The size up to the last field of the first version of ABI 0.5. A plugin that was built with a
- * later header of the same version may have more fields than this core knows, and is refused. */
+/* The size up to the last field of the first version of ABI 0.5, the oldest that loads. A plugin
+ * that was built with a later header of this version may have more fields than this core knows, and
+ * is refused. */
 #define LEAST(T, field) (offsetof(struct T, field) + sizeof(((struct T *)0)->field))
 #define DESCRIPTOR_LEAST LEAST(fusee_plugin, ops)
 #define UNWINDER_LEAST LEAST(fusee_unwinder_ops, detach)
@@ -236,8 +237,7 @@ static int check_descriptor(const char *path, const struct fusee_plugin *d, size
 	if (size < offsetof(struct fusee_plugin, kind) || d->magic != FUSEE_MAGIC)
 		return refuse(text, "plugin '%s' %s", path,
 			      "has a wrong magic number: is it a fusee plugin?");
-	/* 0.x: exact match. */
-	if (d->abi_major != FUSEE_ABI_MAJOR || d->abi_minor != FUSEE_ABI_MINOR) {
+	if (!check_is_known(d->abi_major, d->abi_minor)) {
 		snprintf(versions, sizeof(versions),
 			 "was built for plugin ABI %u.%u, this fusee has %u.%u: rebuild it",
 			 d->abi_major, d->abi_minor, FUSEE_ABI_MAJOR, FUSEE_ABI_MINOR);

@@ -37,7 +37,8 @@ extern "C" {
 #define FUSEE_MAGIC 0x65737566u /* "fuse" */
 /* 1 when Python, HotSpot, Lua, a labeler and an off-CPU sampler have been built on it */
 #define FUSEE_ABI_MAJOR 0
-#define FUSEE_ABI_MINOR 5
+#define FUSEE_ABI_MINOR 6
+#define FUSEE_ABI_OLDEST 5 /* the first minor version whose plugins load into this one */
 #define FUSEE_EXPORT __attribute__((visibility("default")))
 /* Does the struct at p, as its writer knew it, have this field? */
 #define FUSEE_HAS(p, field) ((p)->size >= offsetof(__typeof__(*(p)), field) + sizeof((p)->field))
@@ -86,7 +87,7 @@ struct fusee_mapping_view {
 	uint32_t size, flags; /* enum fusee_view_flags */
 	uint64_t lo, hi;      /* addresses [lo, hi) */
 	uint64_t bias;        /* of a library: address of its vaddr 0 */
-	/* Of a library: the words of the table that inspect() has made of it. Older hosts: see
+	/* 0.6: of a library: the words of the table that inspect() has made of it. Older hosts: see
 	 * FUSEE_HAS. */
 	struct fusee_table table;
 };
@@ -122,8 +123,8 @@ enum fusee_claim_flags {
 	 * frames, see fusee_register() of <fusee/unwinder.bpf.h>. In processes with such a claim
 	 * each step of a native unwinder takes longer. */
 	FUSEE_CLAIM_REGISTERS = 8,
-	/* Of memory, with FUSEE_CLAIM_STEP: the step reads the process's memory, and passes over a
-	 * stack copy. There native unwinders step, by tables of the code's own bytes. */
+	/* 0.6: of memory, with FUSEE_CLAIM_STEP: the step reads the process's memory, and passes
+	 * over a stack copy. There native unwinders step, by tables of the code's own bytes. */
 	FUSEE_CLAIM_LIVE = 16,
 };
 
@@ -224,12 +225,12 @@ enum fusee_unwinder_flags {
 	/* A native unwinder: steps machine frames of any mapping, in turn by `order`. Without the
 	 * flag it is a language unwinder, which steps only the code that it has claimed. */
 	FUSEE_UNWINDER_NATIVE = 1,
-	/* Its step reads tables with fusee_table32() and fusee_table_words() only, so the kernel
-	 * need not hold all of a table. For native unwinders. */
+	/* 0.6: its step reads tables with fusee_table32() and fusee_table_words() only, so the
+	 * kernel need not hold all of a table. For native unwinders. */
 	FUSEE_UNWINDER_PAGED = 2,
-	/* A language unwinder whose processes take longer to begin than its program takes to load:
-	 * that is loaded once one of them maps a file of which inspect() has made a table. Without
-	 * the flag it is loaded as soon as a command runs that may start such a process. */
+	/* 0.6: a language unwinder whose processes take longer to begin than its program takes to
+	 * load: that is loaded once one of them maps a file of which inspect() has made a table.
+	 * Without the flag it is loaded as soon as a command runs that may start such a process. */
 	FUSEE_UNWINDER_LATE = 4,
 };
 

@@ -148,6 +148,10 @@ static inline int fusee_testing_step(struct fusee_testing *t, struct fusee_nativ
 /* Calls mapped() for the executable memory [lo, hi) of a process. The callback's result. */
 static inline int fusee_testing_mapped(struct fusee_testing *t, uint64_t process, uint64_t lo,
 				       uint64_t hi);
+/* Calls mapped() for a library at [lo, hi) whose vaddr 0 is at bias, with the words in t->slab,
+ * which inspect() of its file has made. The callback's result. */
+static inline int fusee_testing_library(struct fusee_testing *t, uint64_t process, uint64_t lo,
+					uint64_t hi, uint64_t bias);
 /* Calls refresh(). The callback's result, 0 where the plugin has none. */
 static inline int fusee_testing_refresh(struct fusee_testing *t, uint64_t process);
 /* Calls symbolize() for an address in claimed memory; its frames are added to t->frames. Returns

@@ -385,6 +385,20 @@ static inline int fusee_testing_mapped(struct fusee_testing *t, uint64_t process
 	return ops->mapped(t->ctx, process, &m);
 }
 
+static inline int fusee_testing_library(struct fusee_testing *t, uint64_t process, uint64_t lo,
+					uint64_t hi, uint64_t bias)
+{
+	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
+	struct fusee_mapping_view m = FUSEE_SIZED(struct fusee_mapping_view,
+						  .flags = FUSEE_VIEW_LIBRARY, .lo = lo, .hi = hi,
+						  .bias = bias);
+
+	m.table.at = t->slab;
+	m.table.n = t->nslab;
+	m.table.stride = sizeof(t->slab[0]);
+	return ops->mapped(t->ctx, process, &m);
+}
+
 static inline int fusee_testing_refresh(struct fusee_testing *t, uint64_t process)
 {
 	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;

@@ -46,7 +46,8 @@ typedef long long __s64;
 #include <linux/types.h>
 #endif
 
-/* FUSEE_ABI_MAJOR << 8 | FUSEE_ABI_MINOR of <fusee/plugin.h>. */
+/* The version of <fusee/plugin.h>, major << 8 | minor, from which on steps are linked with the
+ * core's programs: those of 0.5 and 0.6 are laid out the same. */
 #define FUSEE_BPF_ABI 0x0005
 
 #define FUSEE_MAX_REGS 33
@@ -104,9 +105,9 @@ enum fusee_unwind_flags {
 	/* sp is only what a frame pointer implies: a caller in memory without a file may have put
 	 * arguments there, which its callee has popped. Set by a step, cleared by the next step. */
 	FUSEE_SP_UNSURE = 256,
-	/* Set by a language's step, cleared by the core: what this frame has called is a part of
-	 * what the pushed frames represent, so the machine frame that was shown last is not shown.
-	 * In the outer part of a very deep stack it is shown all the same. */
+	/* 0.6: set by a language's step, cleared by the core: what this frame has called is a part
+	 * of what the pushed frames represent, so the machine frame that was shown last is not
+	 * shown. In the outer part of a very deep stack it is shown all the same. */
 	FUSEE_OMIT_CALLEE = 512,
 };
 

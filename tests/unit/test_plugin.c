@@ -268,6 +268,28 @@ TEST_OF_FOLDER(another_abi)
 	refused(build("minor", "FUSEE_PLUGIN(x, FUSEE_UNWINDER, .abi_minor = FUSEE_ABI_MINOR + 1,\n"
 			       "	.ops = &ops);"),
 		-EPROTO, why);
+	snprintf(why, sizeof(why),
+		 " was built for plugin ABI %d.%d, this fusee has %d.%d: rebuild it",
+		 FUSEE_ABI_MAJOR, FUSEE_ABI_OLDEST - 1, FUSEE_ABI_MAJOR, FUSEE_ABI_MINOR);
+	refused(build("older",
+		      "FUSEE_PLUGIN(x, FUSEE_UNWINDER, .abi_minor = FUSEE_ABI_OLDEST - 1,\n"
+		      "	.ops = &ops);"),
+		-EPROTO, why);
+}
+
+/* Of the first version of 0.5: its ops end with detach(). */
+TEST_OF_FOLDER(an_older_abi)
+{
+	struct check_identity id;
+	const char *path = build(
+		"five",
+		"static const struct fusee_unwinder_ops old = {.size =\n"
+		"	offsetof(struct fusee_unwinder_ops, detach) + sizeof(old.detach)};\n"
+		"FUSEE_PLUGIN(x, FUSEE_UNWINDER, .abi_minor = FUSEE_ABI_OLDEST, .ops = &old);");
+
+	plugin_free(opened(path));
+	check_identity(path, &id);
+	CHECK_STR(id.name, "x");
 }
 
 TEST_OF_FOLDER(a_symbol_that_is_nowhere)

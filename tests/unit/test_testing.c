@@ -40,12 +40,18 @@ static int inspect(void *ctx, uint64_t file)
 
 static uint32_t claim_flags; /* beside FUSEE_CLAIM_NAME */
 
+static struct fusee_mapping_view library; /* the last */
+
 static int mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
 {
 	struct fusee_claim claim = FUSEE_SIZED(struct fusee_claim,
 					       .flags = FUSEE_CLAIM_NAME | claim_flags,
 					       .range = {m->lo, m->hi});
 
+	if (m->flags & FUSEE_VIEW_LIBRARY) {
+		library = *m;
+		return 0;
+	}
 	return unwinder->process_claim(instance, process, &claim);
 }
 
@@ -143,6 +149,12 @@ TEST(claims)
 	CHECK_INT(t.process_claims[1].range.lo, 0x6800);
 	CHECK_INT(unwinder->process_unclaim(instance, 7, (struct fusee_range){0, UINT64_MAX}), 0);
 	CHECK_INT(t.nprocess_claims, 0);
+	t.slab[1] = 77;
+	t.nslab = 2;
+	CHECK_INT(fusee_testing_library(&t, 7, 0x5000, 0x6000, 0x400), 0);
+	CHECK(FUSEE_HAS(&library, table) && library.bias == 0x400);
+	CHECK_INT(library.table.n, 2);
+	CHECK_INT(*FUSEE_AT(uint32_t, library.table, 1), 77);
 	fusee_testing_fini(&t);
 }
 

@@ -3,12 +3,21 @@
 #ifndef PLUGIN_CHECK_H
 #define PLUGIN_CHECK_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include <fusee/plugin.h>
 
 /* Checks that the file is a complete shared object for this machine and, if fusee runs as root,
  * with capabilities or setuid, that no other user can write the file or its folder. 0, or -errno
  * with a malloc'ed sentence in *text (NULL: no memory). */
 int check_file(const char *path, char **text);
+
+/* Does this core load plugins of this version of the ABI? */
+static inline bool check_is_known(uint16_t major, uint16_t minor)
+{
+	return major == FUSEE_ABI_MAJOR && minor >= FUSEE_ABI_OLDEST && minor <= FUSEE_ABI_MINOR;
+}
 
 #define CHECK_NAME 64u /* bytes of a name, its NUL included */
 

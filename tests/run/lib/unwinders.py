@@ -41,7 +41,7 @@ class Unwinders:
     def __init__(self, tap, build, hz, seconds):
         self.tap, self.build, self.hz, self.seconds = tap, build, hz, seconds
 
-    def plugin(self, work, folder, name, step, plugin, **defines):
+    def plugin(self, work, folder, name, step, plugin, include=None, **defines):
         out = os.path.join(work, folder)
         os.makedirs(out, exist_ok=True)
         os.chmod(out, 0o755)
@@ -49,10 +49,10 @@ class Unwinders:
             with open(os.path.join(out, path), "w") as f:
                 f.write(text.replace("NAME", name))
         extra = " ".join("-D%s=%s" % (k, shlex.quote(str(v))) for k, v in defines.items())
-        r = run("sh", "-ec", "set -- -I%s/include -O2 -Wall -Werror %s; "
+        r = run("sh", "-ec", "set -- -I%s -O2 -Wall -Werror %s; "
                 "clang -g -target bpf -mcpu=v3 \"$@\" -c -o %s.bpf.o %s.bpf.c; "
                 "gcc -D_GNU_SOURCE -fPIC -fvisibility=hidden -Wa,-I. -shared \"$@\" -o %s.so %s.c %s.bpf.c" %
-                (TOP, extra, name, name, name, name, name), cwd=out)
+                (include or os.path.join(TOP, "include"), extra, name, name, name, name, name), cwd=out)
         return out if self.tap.check("the unwinder '%s' is built" % name, r.returncode == 0, r.stdout) else None
 
     def program(self, work, name, text):
