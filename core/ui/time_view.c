@@ -13,6 +13,7 @@
 
 #define MAX_GROUPS 12u
 #define MS 1000000ull
+#define SECOND 1000000000ull
 #define HOUR 3600000000000ull
 
 /* One chart while the store is read. */
@@ -24,7 +25,8 @@ struct chart {
 	bool has_model;
 	struct ui_function function;
 	struct ui_function_marks marks;
-	uint64_t others; /* windows with other types */
+	uint64_t others;     /* windows with other types */
+	uint64_t longest_ns; /* window */
 	struct buf *error;
 };
 
@@ -45,6 +47,8 @@ static int take(void *arg, const struct fusee_profile *p, const char *name)
 
 	if (!r)
 		r = sums_add(&c->sums, p, name, c->error);
+	if (!r && p->duration_ns > c->longest_ns)
+		c->longest_ns = p->duration_ns;
 	if (r != -EINVAL)
 		return r;
 	buf_reset(c->error); /* its types differ from those of the first */
@@ -202,10 +206,27 @@ static int put_others(struct json *j, const struct sums *s, uint32_t first, uint
 	return 0;
 }
 
+/* At most 60 bars, none shorter than the windows, which would have gaps between them. */
+static uint64_t step_of(const struct chart *c)
+{
+	static const uint32_t seconds[] = {1,   2,   5,   10,   15,   30,   60,    120,
+					   300, 600, 900, 1800, 3600, 7200, 21600, 43200};
+	uint64_t step = sums_step(&c->sums);
+
+	for (size_t i = 0; i < sizeof(seconds) / sizeof(*seconds); i++) {
+		uint64_t ns = seconds[i] * SECOND;
+
+		/* a window ends some time after its last moment */
+		if (ns >= step && ns + ns / 4 >= c->longest_ns)
+			return ns;
+	}
+	return step;
+}
+
 static int put_chart(struct json *j, struct chart *c, const struct store_counts *counts)
 {
 	struct sums *s = &c->sums;
-	uint64_t step_ns = sums_step(s), start_ns = s->first_ns - s->first_ns % step_ns;
+	uint64_t step_ns = step_of(c), start_ns = s->first_ns - s->first_ns % step_ns;
 	uint32_t at = 0, n;
 	int r = sums_finish(s, step_ns);
 
