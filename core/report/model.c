@@ -202,6 +202,8 @@ int render_model_make(struct render_model *m, const struct fusee_profile *p,
 	if (!ret)
 		ret = render_show_names(m);
 	if (!ret && o->function)
+		ret = render_show_as(m, o->function);
+	if (!ret && o->function)
 		ret = keep_function(m, o->function);
 	if (!ret && o->function)
 		ret = count(m);

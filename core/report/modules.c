@@ -311,3 +311,66 @@ int render_show_names(struct render_model *m)
 	free(order);
 	return r;
 }
+
+/* ---- a name that was shown among other samples ---- */
+
+static bool takes(struct fusee_str *s, struct fusee_str begin)
+{
+	if (s->len < begin.len || (begin.len && memcmp(s->p, begin.p, begin.len)))
+		return false;
+	s->p += begin.len;
+	s->len -= begin.len;
+	return true;
+}
+
+/* Whether the rest of a name, "libc.so.6]" or "libc.so.6 1a2b3c4d]", is this module. */
+static bool is_module(const struct render_module *module, struct fusee_str rest,
+		      struct fusee_str text)
+{
+	struct fusee_str id = module->build_id;
+
+	if (!text.len || !takes(&rest, text))
+		return false;
+	if (id.len > ID_DIGITS)
+		id.len = ID_DIGITS;
+	if (id.len && rest.len > 1 && *rest.p == ' ')
+		return takes(&rest, fusee_text(" ")) && takes(&rest, id) &&
+		       fusee_text_is(rest, "]");
+	return fusee_text_is(rest, "]");
+}
+
+static bool is_qualified(const struct render_model *m, const struct render_function *f,
+			 const char *name)
+{
+	const struct render_module *module = &m->modules[f->module];
+	struct fusee_str rest = fusee_text(name);
+
+	if (!f->module || f->code == RENDER_LABEL)
+		return false;
+	if (!f->is_nameless && !(takes(&rest, f->name) && takes(&rest, fusee_text(" "))))
+		return false;
+	return takes(&rest, fusee_text("[")) && (is_module(module, rest, base_name(module)) ||
+						 is_module(module, rest, module->path));
+}
+
+int render_show_as(struct render_model *m, const char *name)
+{
+	struct render_function *found = NULL;
+	uint32_t id;
+
+	for (uint32_t i = 0; i < m->nfunctions; i++) {
+		struct render_function *f = &m->functions[i];
+
+		if (f->code != RENDER_LABEL && fusee_text_is(f->shown, name))
+			return 0;
+		if (!found && is_qualified(m, f, name))
+			found = f;
+	}
+	if (!found)
+		return 0;
+	id = dict_add(&m->tables->texts, name, strlen(name));
+	if (id == DICT_NONE)
+		return -ENOMEM;
+	found->shown = (struct fusee_str){m->tables->texts.entries[id].key, strlen(name)};
+	return 0;
+}

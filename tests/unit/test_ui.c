@@ -227,6 +227,38 @@ TEST(a_function_keeps_its_stacks)
 	builder_free(b);
 }
 
+/* Labels leave one of two functions of a name: it is still found by the name that tells it from the
+ * other. */
+TEST(a_function_is_found_among_fewer_samples)
+{
+	const struct fusee_profile *p;
+	struct builder *b = made();
+	struct ui_view v = {.o.function = "work [a.so]", .o.where = {"process=aa"}};
+	struct buf out = {0};
+
+	CHECK(!builder_finish(b, &p));
+	v.p = p;
+	CHECK(!ui_table(&v, &out));
+	buf_add(&out, "", 1);
+	CHECK(strstr(out.p, "[\"work [a.so]\",\"\",0,\"/lib/a.so\",1,7,11]"));
+	buf_reset(&out);
+	v.o.function = "work [/lib/a.so]";
+	CHECK(!ui_callers(&v, &out));
+	buf_add(&out, "", 1);
+	CHECK(strstr(out.p, "\"function\":[\"work [/lib/a.so]\""));
+	for (int i = 0; i < 3; i++) {
+		static const char *const others[] = {"work [b.so]", "work [a.s]", "wor [a.so]"};
+
+		buf_reset(&out);
+		v.o.function = others[i];
+		CHECK(!ui_table(&v, &out));
+		buf_add(&out, "", 1);
+		CHECK(strstr(out.p, "\"functions\":[]"));
+	}
+	buf_fini(&out);
+	builder_free(b);
+}
+
 TEST(views_of_one_function)
 {
 	const struct fusee_profile *p;

@@ -26,4 +26,7 @@ int render_modules(struct render_model *, bool is_base, uint32_t *module_of);
 uint32_t render_source_module(struct render_model *, struct fusee_str path);
 /* Sets `shown` of all functions. 0 or -ENOMEM. */
 int render_show_names(struct render_model *);
+/* If no function is shown by this name: shows by it the function that has it with its module, as
+ * where more samples have functions of the same name. 0 or -ENOMEM. */
+int render_show_as(struct render_model *, const char *name);
 #endif
