@@ -61,7 +61,7 @@ function drawEdge(e, boxes, d) {
 	line.append(title);
 	out.push(line);
 	if (part >= 0.03) {
-		const text = svg("text", { x: (at[0] + next[0]) / 2 + 5, y: (at[1] + next[1]) / 2, class: "weight" });
+		const text = svg("text", { x: (at[0] + next[0]) / 2 + 5, y: (at[1] + next[1]) / 2 - (Math.abs(at[0] - next[0]) > 20 ? 7 : 0), class: "weight" });
 		text.textContent = amountOf(e.value, d.unit);
 		out.push(text);
 	}
