@@ -28,7 +28,7 @@
 /* Map chunks: so many, and so many for each CPU. */
 #define SOME_CHUNKS 448u
 #define CPU_CHUNKS 32u
-#define MAX_ALL_CHUNKS 8192u
+#define MAX_ALL_CHUNKS 4096u
 /* Keys of emissions that are known to be sent, as many for each CPU. */
 #define CPU_SENT 2048u
 #define LEAST_SENT 4096u
