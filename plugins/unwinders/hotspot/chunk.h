@@ -59,22 +59,28 @@ FUSEE_FN int is_chunk(struct fusee_unwind *u, __u64 chunk)
 	       class == word(u, HOTSPOT_CHUNK_CLASS);
 }
 
-/* The chunk that this field has. 0: it has none. */
-FUSEE_FN __u64 chunk_at(struct fusee_unwind *u, __u64 field)
+/* CHUNK, an object, becomes the chunk that the field at this offset has. 1; 0: it has none. */
+static int follow(struct fusee_unwind *u, __u32 offset)
 {
-	__u64 chunk;
+	__u64 field = u->scratch[CHUNK] + offset, chunk;
 
-	if (!read_object(u, field, 1, &chunk) && is_chunk(u, chunk))
-		return chunk;
-	return !read_object(u, field, 0, &chunk) && is_chunk(u, chunk) ? chunk : 0;
+	if ((read_object(u, field, 1, &chunk) || !is_chunk(u, chunk)) &&
+	    (read_object(u, field, 0, &chunk) || !is_chunk(u, chunk)))
+		return 0;
+	u->scratch[CHUNK] = chunk;
+	return 1;
 }
+FUSEE_PART(fusee_hotspot_follow, follow)
 
 /* The state becomes that of the chunk's innermost frame. 1; 0: it has none; -1: it cannot be. */
-FUSEE_FN int enter_chunk(struct fusee_unwind *u, __u64 chunk)
+static int enter_chunk(struct fusee_unwind *u, __u32 unused)
 {
+	__u64 chunk = u->scratch[CHUNK];
 	__u64 stack = chunk + word(u, HOTSPOT_CHUNK_STACK), pc;
 	__u32 bottom_at = word(u, HOTSPOT_CHUNK_BOTTOM);
 	__s32 sp, size, bottom;
+
+	(void)unused;
 
 	if (AT(u, &sp, chunk + word(u, HOTSPOT_CHUNK_SP)) ||
 	    AT(u, &size, chunk + word(u, HOTSPOT_CHUNK_SIZE)) ||
@@ -88,28 +94,24 @@ FUSEE_FN int enter_chunk(struct fusee_unwind *u, __u64 chunk)
 		return 0;
 	if (AT(u, &pc, stack + 8ull * (__u32)sp - 8))
 		return -1;
-	u->scratch[CHUNK] = chunk;
 	u->scratch[CHUNK_END] = stack + 8ull * (__u32)bottom;
 	u->scratch[CHUNK_PC] = pc;
 	u->scratch[CHUNK_SP] = stack + 8ull * (__u32)sp;
 	u->scratch[CHUNK_LINK] = u->scratch[CHUNK_SP] - 16;
 	return 1;
 }
+FUSEE_PART(fusee_hotspot_enter_chunk, enter_chunk)
 
 /* From this chunk on, the first that has frames. 1: there is one; 0: the last has none; -1. */
 static int find_frames(struct fusee_unwind *u, __u32 unused)
 {
-	__u64 chunk = u->scratch[CHUNK];
 	int r = 0;
 
 	(void)unused;
 	for (int i = 0; i < 4; i++) {
-		r = enter_chunk(u, chunk);
-		if (r)
+		r = FUSEE_CALL(fusee_hotspot_enter_chunk, u, 0);
+		if (r || FUSEE_CALL(fusee_hotspot_follow, u, word(u, HOTSPOT_CHUNK_PARENT)) != 1)
 			return r;
-		chunk = chunk_at(u, chunk + word(u, HOTSPOT_CHUNK_PARENT));
-		if (!chunk)
-			return 0;
 	}
 	return -1;
 }
@@ -118,18 +120,18 @@ FUSEE_PART(fusee_hotspot_find_frames, find_frames)
 /* At the stub: 1: the state is that of the innermost frame in the heap. */
 static int begin_chunk(struct fusee_unwind *u, __u32 unused)
 {
-	__u64 object, chunk = 0;
+	int found = 0;
 
 	(void)unused;
 	if (!word(u, HOTSPOT_CHUNK_STACK) || u->scratch[HI] & UNSURE || u->fp & 7 ||
 	    u->fp - u->sp > FARTHEST)
 		return 0;
 	/* a ContinuationEntry has 56 or 48 bytes, by release */
-	for (int size = 56; size >= 48 && !chunk; size -= 8)
-		if (!AT(u, &object, u->fp - (__u32)size + 8) && object && !(object & 7))
-			chunk = chunk_at(u, object + word(u, HOTSPOT_CONTINUATION_TAIL));
-	u->scratch[CHUNK] = chunk;
-	if (!chunk || FUSEE_CALL(fusee_hotspot_find_frames, u, 0) != 1)
+	for (int size = 56; size >= 48 && !found; size -= 8)
+		if (!AT(u, &u->scratch[CHUNK], u->fp - (__u32)size + 8))
+			found = FUSEE_CALL(fusee_hotspot_follow, u,
+					   word(u, HOTSPOT_CONTINUATION_TAIL)) == 1;
+	if (!found || FUSEE_CALL(fusee_hotspot_find_frames, u, 0) != 1)
 		return 0;
 	u->scratch[IN_CHUNK] = CHUNK_MARK;
 	return 1;
@@ -173,10 +175,8 @@ FUSEE_FN int to_caller_in_chunk(struct fusee_unwind *u, struct near *n, __u64 pc
 
 	u->scratch[CHUNK] = n->chunk;
 	if (sp + CHUNK_EDGE >= n->end) {
-		n->object = chunk_at(u, n->chunk + word(u, HOTSPOT_CHUNK_PARENT));
-		if (!n->object)
+		if (FUSEE_CALL(fusee_hotspot_follow, u, word(u, HOTSPOT_CHUNK_PARENT)) != 1)
 			return leave_chunk(u, n);
-		u->scratch[CHUNK] = n->object;
 		r = FUSEE_CALL(fusee_hotspot_find_frames, u, 0);
 		if (!r)
 			return leave_chunk(u, n);

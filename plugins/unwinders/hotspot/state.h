@@ -36,9 +36,9 @@ enum {
 struct near {
 	__u8 code[128]; /* CODE_BYTES around pc, from pc - CODE_BEFORE on */
 	__u8 packed[16];
-	__u32 numbers, digits;                  /* of a table of lines */
-	__u32 forgotten[2];                     /* see forget() */
-	__u64 pc, sp, chunk, end, link, object; /* see chunk.h */
+	__u32 numbers, digits;          /* of a table of lines */
+	__u32 forgotten[2];             /* see forget() */
+	__u64 pc, sp, chunk, end, link; /* see chunk.h */
 	struct hotspot_scope scope[HOTSPOT_SCOPES];
 };
 
