@@ -209,13 +209,12 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 }
 
 /* Goes on after a language's step with what that has answered. STEP_CLAIMED: the step is to be
- * called again at the same place, as it was prepared. */
+ * called again at the same place, as it was prepared; STEP_NATIVE: sampler_native() goes on. */
 __attribute__((noinline)) int sampler_answered(int answer)
 {
 	struct fusee_unwind *u = fusee_current();
 	struct scratch *s = scratch();
 	struct chunk_mapping *m;
-	int next;
 
 	__asm__ volatile("" : "+r"(answer));
 	if (!u || !s)
@@ -228,10 +227,22 @@ __attribute__((noinline)) int sampler_answered(int answer)
 		return s->idle++ < MAX_IDLE ? STEP_CLAIMED
 					    : language_stop(u, s, WALK_FAULT_ENDLESS);
 	m = found_mapping(u, s, s->claimed.at);
-	if (!m)
-		return STEP_CHANGED;
-	next = language_turn(u, s, m, s->claimed.at, answer);
-	return next == STEP_NATIVE ? native_step(u, s, m, s->claimed.at) : next;
+	return m ? language_turn(u, s, m, s->claimed.at, answer) : STEP_CHANGED;
+}
+
+/* Steps a frame that a language's step has passed on to the native unwinders. Apart from
+ * sampler_answered(), as nested functions have 512 bytes of stack on kernels before 6.13. */
+__attribute__((noinline)) int sampler_native(__u32 unused)
+{
+	struct fusee_unwind *u = fusee_current();
+	struct scratch *s = scratch();
+	struct chunk_mapping *m;
+
+	__asm__ volatile("" : "+r"(unused));
+	if (!u || !s)
+		return STEP_STOPPED;
+	m = found_mapping(u, s, s->claimed.at);
+	return m ? native_step(u, s, m, s->claimed.at) : STEP_CHANGED;
 }
 
 #define WALK_STEPS 64u
@@ -247,6 +258,8 @@ __attribute__((noinline)) int sampler_steps(__u32 unused)
 			next = sampler_step(0);
 		if (next == STEP_CLAIMED)
 			next = sampler_answered(fusee_language_step(0));
+		if (next == STEP_NATIVE)
+			next = sampler_native(0);
 		if (next != STEP_AGAIN && next != STEP_CLAIMED)
 			break;
 	}

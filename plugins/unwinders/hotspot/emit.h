@@ -89,10 +89,6 @@ static int put_lines(struct fusee_unwind *u, __u32 at)
 }
 FUSEE_PART(fusee_hotspot_put_lines, put_lines)
 
-struct method {
-	__u64 constants, pool, name;
-};
-
 /* The slot of the pool that has the source file's name; 0: there is none. */
 FUSEE_FN unsigned short file_index(struct fusee_unwind *u, __u64 pool, __u64 class)
 {
@@ -104,8 +100,8 @@ FUSEE_FN unsigned short file_index(struct fusee_unwind *u, __u64 pool, __u64 cla
 	return AT(u, &index, of_pool ? pool + of_pool : class + of_class) ? 0 : index;
 }
 
-/* Emits the method m, whose key is in KEY. 0 or -1. */
-FUSEE_FN int emit_method(struct fusee_unwind *u, const struct method *m)
+/* Emits METHOD, whose key is in KEY. 0 or -1. */
+FUSEE_FN int emit_method(struct fusee_unwind *u, const struct near *m)
 {
 	char *buffer = fusee_buffer(u);
 	struct hotspot_method *head = (void *)buffer;
@@ -151,18 +147,18 @@ static int name_method(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 key = u->scratch[METHOD];
 	unsigned short index;
-	struct method m;
+	struct near *m = near(u);
 
 	(void)unused;
-	if (AT(u, &m.constants, key + word(u, HOTSPOT_METHOD_CONST)) ||
-	    AT(u, &m.pool, m.constants + word(u, HOTSPOT_CONST_POOL)) ||
-	    AT(u, &index, m.constants + word(u, HOTSPOT_CONST_NAME)) ||
-	    symbol_at(u, m.pool, index, &m.name))
+	if (!m || AT(u, &m->constants, key + word(u, HOTSPOT_METHOD_CONST)) ||
+	    AT(u, &m->pool, m->constants + word(u, HOTSPOT_CONST_POOL)) ||
+	    AT(u, &index, m->constants + word(u, HOTSPOT_CONST_NAME)) ||
+	    symbol_at(u, m->pool, index, &m->name))
 		return -1;
-	key = fusee_mix(fusee_mix(fusee_mix(fusee_mix(0x6a766d, key), m.constants), m.pool),
-			m.name);
+	key = fusee_mix(fusee_mix(fusee_mix(fusee_mix(0x6a766d, key), m->constants), m->pool),
+			m->name);
 	u->scratch[KEY] = key;
-	return !fusee_emitted(u, HOTSPOT_METHOD, key) && emit_method(u, &m);
+	return !fusee_emitted(u, HOTSPOT_METHOD, key) && emit_method(u, m);
 }
 FUSEE_PART(fusee_hotspot_name_method, name_method)
 
@@ -191,23 +187,22 @@ FUSEE_FN int note_scopes(struct fusee_unwind *u, struct near *n, __u32 offset, _
 {
 	int r = FUSEE_CALL(fusee_hotspot_find_scope, u, offset);
 	__u32 scope = (__u32)r, complete;
-	struct scope s = {0};
 
 	if (r < 0 || blob_complete(u, &complete))
 		return -1;
 	if (is_exact(u) && (__s32)offset < (__s32)complete)
 		return 0; /* it begins: nothing that was inlined is executed */
 	for (__u32 i = 0; i < HOTSPOT_SCOPES && scope; i++) {
-		r = read_scope(u, n, scope, &s);
+		r = FUSEE_CALL(fusee_hotspot_read_scope, u, scope);
 		if (r)
 			return r < 0 ? r : 0;
-		r = note_scope(u, n, i, s.method, s.bci);
+		r = note_scope(u, n, i, n->found.method, n->found.bci);
 		if (r < 0)
 			return r;
 		*later += (__u32)r;
-		if (!s.outer)
-			return s.method == outermost ? (int)i + 1 : 0;
-		scope = s.outer < scope ? s.outer : 0;
+		if (!n->found.outer)
+			return n->found.method == outermost ? (int)i + 1 : 0;
+		scope = n->found.outer < scope ? n->found.outer : 0;
 	}
 	return 0;
 }

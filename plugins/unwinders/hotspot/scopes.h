@@ -141,27 +141,26 @@ FUSEE_FN __u32 unpack(struct near *n, __u32 *i, __u32 excess)
 	return sum;
 }
 
-struct scope {
-	__u32 outer; /* where the description begins of the method that it was inlined into */
-	__u32 bci;
-	__u64 method;
-};
-
-/* Reads the description at this offset. 0; 1: it has no method; -1: it cannot be read. */
-FUSEE_FN int read_scope(struct fusee_unwind *u, struct near *n, __u32 offset, struct scope *s)
+/* n->found becomes the description at this offset. 0; 1: it has no method; -1: it cannot be read.
+ */
+static int read_scope(struct fusee_unwind *u, __u32 offset)
 {
 	__u32 i = 0, excess = word(u, HOTSPOT_EXCESS), number;
+	struct near *n = near(u);
 	__u64 data, metadata;
 
+	if (!n)
+		return -1;
 	if (scopes_begin(u, &data) || metadata_begin(u, &metadata) ||
 	    fusee_read(u, n->packed, sizeof(n->packed), data + offset))
 		return -1;
-	s->outer = unpack(n, &i, excess);
+	n->found.outer = unpack(n, &i, excess);
 	number = unpack(n, &i, excess);
-	s->bci = unpack(n, &i, excess) - 1; /* InvocationEntryBci is -1 */
+	n->found.bci = unpack(n, &i, excess) - 1; /* InvocationEntryBci is -1 */
 	if (!number || number >> 24)
 		return 1;
-	return AT(u, &s->method, metadata + 8ull * (number - 1));
+	return AT(u, &n->found.method, metadata + 8ull * (number - 1));
 }
+FUSEE_PART(fusee_hotspot_read_scope, read_scope)
 
 #endif

@@ -33,12 +33,23 @@ enum {
 #define CODE_BEFORE 16
 #define CODE_BYTES 64
 
+/* What was inlined at a place, or the compiled method itself. */
+struct scope {
+	__u32 outer; /* where the description begins of the method that it was inlined into */
+	__u32 bci;
+	__u64 method;
+};
+
+/* What the verifier would count as stack: on kernels before 6.13 nested functions have 512 bytes.
+ */
 struct near {
 	__u8 code[128]; /* CODE_BYTES around pc, from pc - CODE_BEFORE on */
 	__u8 packed[16];
 	__u32 numbers, digits;          /* of a table of lines */
 	__u32 forgotten[2];             /* see forget() */
 	__u64 pc, sp, chunk, end, link; /* see chunk.h */
+	struct scope found;             /* by read_scope() */
+	__u64 constants, pool, name;    /* of METHOD */
 	struct hotspot_scope scope[HOTSPOT_SCOPES];
 };
 
