@@ -254,6 +254,7 @@ static const struct fusee_runtime runtimes[] = {
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
+	.flags = FUSEE_UNWINDER_LATE,
 	.slab_version = 3,
 	.frame_type = "v8js",
 	.reasons = reasons,
