@@ -144,8 +144,11 @@ GO_ELSEWHERE = r"(?:runtime\.(?:systemstack|morestack|asmcgocall|gogo)|(?:[^;]+;
     SYSTEM,
 )
 GO_MAIN = r"runtime\.goexit;runtime\.main;main\.main"
-# mcall leaves the goroutine for good: Go's own profiles begin there as well
-GO_ENTRY = r"(?:runtime\.goexit|runtime\.mstart|runtime\.rt0_go|_rt0_amd64_linux|runtime\.mcall)"
+# mcall leaves the goroutine for good: Go's own profiles begin there as well; so do these calls of newstack
+GO_ENTRY = (
+    r"(?:runtime\.goexit|runtime\.mstart|runtime\.rt0_go|_rt0_amd64_linux|runtime\.mcall"
+    r"|runtime\.newstack(?=;runtime\.(?:gopreempt_m|preemptPark)))"
+)
 # before main.main, packages are initialized: any of the standard library may be at work
 GO_INIT = r"runtime\.goexit;runtime\.main;runtime\.doInit1?(?:;[^;]+)*"
 # what main.main ends with (os/proc.go): syscall.Exit is the runtime's

@@ -4,8 +4,8 @@
 // sources: core/worker/names.c core/names/names.c core/worker/pool.c core/worker/turns.c core/inspection/owner.c core/worker/refusals.c
 // sources: core/worker/child.c core/worker/output.c core/worker/protocol.c core/inspection/cache.c
 // sources: core/inspection/block.c core/worker/symbolize_reply.c core/sandbox/sandbox.c
-// sources: core/opener/opener.c core/opener/protocol.c core/opener/serve.c core/opener/compare.c core/opener/share.c
-// sources: core/opener/context.c core/fetcher/fetcher.c
+// sources: core/opener/opener.c core/opener/late.c core/opener/runqueue.c core/opener/protocol.c core/opener/serve.c
+// sources: core/opener/compare.c core/opener/share.c core/opener/context.c core/fetcher/fetcher.c
 // sources: core/process/procfs.c core/process/safe_open.c core/symbols/debugfile.c
 // sources: core/sandbox/confine.c core/sandbox/isolate.c core/base/buf.c core/base/clock.c core/base/json.c core/base/metrics.c
 // sources: core/base/text.c core/base/utf8.c core/base/hashmap.c core/base/background.c
