@@ -24,7 +24,7 @@ int ui_address_make(struct ui_address *a)
 	return r ? r : make(a->ticket);
 }
 
-/* Takes the same time wherever the texts differ. */
+/* Compares in constant time, so that the token cannot be guessed character by character. */
 static bool begins_with(const char *path, const char token[UI_TOKEN])
 {
 	unsigned int differs = 0;

@@ -15,7 +15,7 @@ struct side {
 	struct annotation a;
 };
 
-/* An extended regular expression that matches the name alone. */
+/* Appends an extended regular expression that matches exactly this name. */
 static int quote(struct buf *to, struct fusee_str name)
 {
 	buf_str(to, "^");
@@ -34,7 +34,7 @@ static bool keep(void *arg, const struct fusee_profile *p, const struct fusee_sa
 	return render_labels_keep(arg, p, s);
 }
 
-/* The samples of p that the selected labels keep. */
+/* Copies the samples of p that have the selected labels: *ret is the copy, owned by *b. */
 static int filter(const struct ui_view *v, const struct fusee_profile *p, struct builder **b,
 		  const struct fusee_profile **ret, struct buf *error)
 {
@@ -55,7 +55,7 @@ static int filter(const struct ui_view *v, const struct fusee_profile *p, struct
 	return r;
 }
 
-/* A function without lines is no error. */
+/* Adds up the function's lines in one profile. A function that the profile lacks is no error. */
 static int side_make(struct side *s, const struct ui_view *v, const struct fusee_profile *p,
 		     const char *regex, struct buf *error)
 {
@@ -77,14 +77,14 @@ static void side_free(struct side *s)
 
 /* ---- functions ---- */
 
-/* A language's function has no library: its file tells it from others of its name. */
+/* A function of an interpreted language has no library: its file tells it from its namesakes. */
 static bool is_selected(const struct annotated_function *f, const struct ui_function *w)
 {
 	return str_equal(f->library, w->library) && str_equal(f->build_id, w->build_id) &&
 	       (w->library.len || str_equal(f->file, w->file));
 }
 
-/* The same function of the base, which may be another build in another folder. */
+/* Finds the same function in the base, which may be of another build in another folder. */
 static const struct annotated_function *find_before(const struct annotation *a,
 						    const struct annotated_function *f)
 {
@@ -144,7 +144,7 @@ static void put_functions(struct json *j, const struct side *now, const struct s
 		put_one(j, &pair, put);
 		n++;
 	}
-	/* it has vanished */
+	/* only the base has the function */
 	for (uint32_t i = 0; !n && i < before->a.n; i++)
 		if (is_selected(&before->a.functions[i], w))
 			put_one(j, &(struct ui_pair){NULL, &before->a.functions[i], compared}, put);

@@ -32,7 +32,7 @@ EMBED(ui_share, PAGE "share.js");
 EMBED(ui_time_js, PAGE "time.js");
 EMBED(ui_chart, PAGE "chart.js");
 EMBED(ui_brush, PAGE "brush.js");
-EMBED(ui_numbers, "ui_numbers.js"); /* made of the flame graph's */
+EMBED(ui_numbers, "ui_numbers.js"); /* generated from the flame graph's script */
 
 const struct ui_asset ui_assets[] = {
 	{"", "text/html; charset=utf-8", ui_html, ui_html_end},

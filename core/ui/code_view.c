@@ -10,29 +10,29 @@
 #include "ui/internal/annotated.h"
 #include "view/instructions.h"
 
-#define MAX_INSTRUCTIONS 20000u /* of a function */
-#define MAX_TEXT 400u           /* bytes of an instruction */
+#define MAX_INSTRUCTIONS 20000u /* instructions of a function that are shown */
+#define MAX_TEXT 400u           /* bytes of an instruction's text */
 
-/* Values by address, in order; NULL: the profile does not have the function. */
+/* Reads the values of a function in order of addresses. */
 struct values {
-	const struct annotated_function *f;
-	uint32_t at; /* the next address */
+	const struct annotated_function *f; /* NULL: the profile does not have the function */
+	uint32_t at;                        /* index of the next address */
 };
 
-/* An instruction is written once its successor is known: values belong to the instruction that
- * holds their address, as a caller's lies within its call. */
+/* An instruction is written when the next is known, so that it gets all values of addresses within
+ * it: a caller's address lies within its call instruction. */
 struct code {
 	struct json *j;
 	struct values now, before;
 	bool compared;
 	uint32_t n;
-	bool has; /* of a pending instruction: */
+	bool has; /* an instruction is pending: the members below are its */
 	uint64_t address;
 	struct buf text, file;
 	uint32_t line;
 };
 
-/* The values from v->at on that are before the address `end`. */
+/* Adds up the values of addresses below `end`, from v->at on, which moves behind them. */
 static void add_up(struct values *v, uint64_t end, int64_t *flat, int64_t *cum)
 {
 	for (*flat = *cum = 0; v->f && v->at < v->f->naddresses; v->at++) {
@@ -83,7 +83,7 @@ static void on_instruction(void *arg, uint64_t address, const char *text, const 
 	buf_add(&c->file, file, strnlen(file, MAX_TEXT));
 }
 
-/* The next address with a value. */
+/* Sets *address to the next address that has a value. false: there is none. */
 static bool next(const struct code *c, uint64_t *address)
 {
 	const struct values *const sides[] = {&c->now, &c->before};
@@ -113,14 +113,14 @@ static int put_pieces(struct code *c, struct instructions *in)
 		if (!r && c->has && c->n <= MAX_INSTRUCTIONS)
 			put_instruction(c, end);
 		c->has = false;
-		/* no instruction has the address */
+		/* skip the address if no instruction contained it */
 		add_up(&c->now, address + 1, &ignored, &ignored);
 		add_up(&c->before, address + 1, &ignored, &ignored);
 	}
 	return r;
 }
 
-/* Addresses of the base are those of this code if it is the same build. */
+/* Only then the base's addresses are addresses of the code that is shown. */
 static bool is_same_build(const struct ui_pair *p)
 {
 	return p->now && p->before && p->now->build_id.len &&

@@ -99,7 +99,7 @@ int ui_files_look(struct ui_files *f)
 	return r == -ENOMEM ? r : 0; /* a folder that was removed has no files */
 }
 
-/* Reads standard input, which stays in memory. An exit code. */
+/* Reads a profile from standard input; it is never unloaded. Returns an exit code. */
 static int add_input(struct ui_files *f)
 {
 	struct buf bytes = {0};
@@ -181,7 +181,7 @@ static void unload(struct ui_files *f, struct ui_file *file)
 	file->profile = NULL;
 }
 
-/* Makes room for one more profile. */
+/* Unloads the profile that was used least recently, if as many are loaded as may be. */
 static void unload_oldest(struct ui_files *f)
 {
 	struct ui_file *oldest = NULL;
@@ -198,7 +198,7 @@ static void unload_oldest(struct ui_files *f)
 		unload(f, oldest);
 }
 
-/* What was a file when it was listed may be a pipe now. */
+/* Opens without waiting: the file may have become a pipe since it was listed. */
 static int read_file(struct ui_file *file, struct buf *bytes)
 {
 	int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r;

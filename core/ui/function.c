@@ -40,8 +40,8 @@ int ui_function_begin(struct ui_function_marks *k, const struct fusee_profile *p
 	for (uint32_t i = 0; i < p->functions.n; i++) {
 		const struct fusee_function *f = FUSEE_AT(struct fusee_function, p->functions, i);
 
-		/* a language's function has no library: its file tells it from others of its name
-		 */
+		/* a function of an interpreted language has no library: its file tells it from its
+		 * namesakes */
 		has = str_equal(str_at(p, f->name), k->f->name) &&
 		      (k->f->library.len || str_equal(str_at(p, f->file), k->f->file));
 		buf_add(&k->functions, &has, sizeof(has));

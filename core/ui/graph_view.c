@@ -9,8 +9,8 @@
 #include "ui/internal/models.h"
 #include "ui/internal/views.h"
 
-#define MAX_NODES 60u  /* more cannot be read */
-#define MAX_EDGES 240u /* the heaviest */
+#define MAX_NODES 60u  /* functions; a picture of more is not readable */
+#define MAX_EDGES 240u /* calls; the heaviest are shown */
 
 static void put_node(struct json *j, const struct render_graph *g, const struct render_node *n)
 {

@@ -11,14 +11,15 @@
 #include "ui/internal/views.h"
 
 #define MAX_KEYS RENDER_MAX_KEYS
-#define MAX_VALUES 60u /* of a label; the largest are listed */
+#define MAX_VALUES 60u /* values of a label; the largest are listed */
 
 struct keys {
 	struct fusee_str keys[MAX_KEYS];
-	uint32_t n, others; /* others: keys that do not fit, or that no condition can name */
+	uint32_t n;
+	uint32_t others; /* keys that do not fit, or that no condition can name */
 };
 
-/* The function of a label's value in the model. */
+/* A value of a label, which the model has as a function. */
 struct value {
 	uint32_t key;
 	const struct render_function *f;
@@ -87,7 +88,7 @@ static int by_size(const void *a, const void *b)
 	return v != w ? (v > w ? -1 : 1) : str_order(x->f->name, y->f->name);
 }
 
-/* The key whose value a function of the model is: "process: bb". */
+/* Returns the index of the key whose value this function is, by its name, as "process: bb". */
 static uint32_t key_of(const struct keys *k, const struct render_function *f)
 {
 	for (uint32_t i = 0; i < k->n; i++) {

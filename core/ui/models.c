@@ -12,7 +12,7 @@ static void put_text(struct buf *key, const char *text)
 	buf_printf(key, "%zu:%s", text ? strlen(text) + 1 : 0, text ? text : "");
 }
 
-/* What the model depends on. */
+/* Appends all that the model depends on. */
 static int put_key(struct buf *key, const struct ui_view *v, const struct render_options *o)
 {
 	buf_printf(key, "%p %p %d ", (const void *)v->p, (const void *)v->base, o->native);
@@ -24,7 +24,7 @@ static int put_key(struct buf *key, const struct ui_view *v, const struct render
 	return buf_add(key, "", 1);
 }
 
-/* Takes the key. *at: the place of the oldest model. */
+/* Makes the model at place `at`, instead of the model that is there. Owns the key. */
 static int keep(struct ui_models *k, uint32_t at, char *key, struct ui_model *m,
 		const struct ui_view *v, const struct render_options *o, struct buf *error)
 {

@@ -17,7 +17,7 @@ struct reading {
 	void *arg;
 };
 
-/* The loop does not see a signal before the reading has ended. */
+/* Is a signal pending that ends fusee? The loop would see it only after the reading. */
 static bool ends(void)
 {
 	sigset_t waiting;
@@ -74,7 +74,7 @@ int ui_type_selector(struct selector **ret, const char *type)
 		r = selector_parse(ret, text.p, &why);
 	free(why);
 	buf_fini(&text);
-	/* a type that is no word can only be alone in its place */
+	/* a type that the selector's grammar does not allow cannot be selected: take all types */
 	return r == -EINVAL ? selector_parse(ret, "{}", &why) : r;
 }
 
@@ -113,7 +113,7 @@ static void note_types(struct ui_sum *s, const struct fusee_profile *p)
 	}
 }
 
-/* The first window's types decide; the types of all are listed. */
+/* Adds a window if it has the types of the first. Lists the types of all windows. */
 static int add_window(void *arg, const struct fusee_profile *p, const char *name)
 {
 	struct adding *a = arg;
@@ -185,14 +185,15 @@ static int sum_make(struct ui_profiles *u, struct ui_sum *s, const struct ui_sid
 		r = add_files(u, side, &a);
 	if (!r && !s->mixed)
 		r = merged_finish(&s->merged, &s->profile);
-	if (s->mixed) /* it is read again, for one type */
+	if (s->mixed) /* the caller reads the windows again, for one type */
 		merged_fini(&s->merged);
 	if (s->mixed)
 		s->merged = (struct merged){0};
 	return r;
 }
 
-/* What a sum is made of. Files may change, ranges of the store do not. */
+/* Appends what the sum is made of: of files also time and size, as they may change. Windows of a
+ * store do not change. */
 static int put_key(struct buf *key, const struct ui_profiles *u, const struct ui_side *side,
 		   const char *type)
 {

@@ -9,7 +9,7 @@
 
 #define MAX_PARAMS 40
 #define MS 1000000ull
-#define MAX_DIGITS 13u /* of milliseconds */
+#define MAX_DIGITS 13u /* of a time in milliseconds */
 
 static int fail(struct buf *error, const char *text)
 {
@@ -22,7 +22,7 @@ bool ui_side_is_empty(const struct ui_side *s)
 	return !s->n && !s->all;
 }
 
-/* Keeps the numbers in order, each once. */
+/* Adds a number of a file, in order, unless it is there already. false: there are too many. */
 static bool add_file(struct ui_side *s, uint32_t number)
 {
 	uint32_t at = s->n;

@@ -18,8 +18,8 @@
 #define MAX_REQUEST 65536u /* names of C++ functions are long */
 #define MAX_PATH 80
 
-/* The page loads its own files only, runs no script within a document, and no other page may show
- * it in a frame. */
+/* The page loads files of this server only, runs no inline scripts, and no page of another server
+ * may show it in a frame. */
 #define HEADERS                                                                              \
 	"Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; " \
 	"connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; "             \
@@ -37,9 +37,9 @@ static int first_range(struct ui_profiles *u, const struct ui_selection *s, stru
 static const struct data {
 	const char *name, *type;
 	int (*put)(const struct ui_view *, struct buf *out);
-	/* in place of put: of more than the selected profiles */
+	/* instead of put, for data that is not of the selected profiles alone */
 	int (*of_all)(struct ui_profiles *, const struct ui_selection *, struct buf *out);
-	bool saved; /* it becomes a file */
+	bool saved; /* the browser saves it as a file */
 } data[] = {
 	{"about.json", JSON, .put = ui_about},
 	{"table.json", JSON, .put = ui_table},
@@ -85,7 +85,7 @@ static void answer_error(struct http_request *q, int status, struct fusee_str se
 	buf_fini(&b);
 }
 
-/* Ends the request with the body, or with the error that has its sentence there. */
+/* Answers with the body, or with an error, whose sentence is in the body. */
 static void finish(struct http_request *q, int r, const char *type, struct buf *body)
 {
 	struct fusee_str text = {body->p, body->len};
@@ -103,7 +103,7 @@ static void finish(struct http_request *q, int r, const char *type, struct buf *
 
 /* ---- data ---- */
 
-/* "lines.pb.gz", "3 profiles", or the store's name. */
+/* Appends a title: "lines.pb.gz", "3 profiles", or the store's name. */
 static int put_title(const struct ui_profiles *u, const struct ui_side *side, struct buf *to)
 {
 	if (side->n == 1)
@@ -135,7 +135,7 @@ static int put_view(struct ui_server *u, const struct data *d, const struct ui_s
 
 	if (!r && !ui_side_is_empty(&s->base))
 		r = ui_profiles_get(&u->profiles, &s->base, s->o.type, &v.base, &base, out);
-	if (!r && s->now.n == 1) /* the base may have taken its place */
+	if (!r && s->now.n == 1) /* again: loading the base may have unloaded it */
 		r = ui_profiles_get(&u->profiles, &s->now, s->o.type, &v.p, &sum, out);
 	if (!r)
 		r = put_title(&u->profiles, &s->now, &title);
@@ -227,7 +227,7 @@ static void begin_asset(void *arg, struct http_request *q, char *query)
 	answer(q, 200, a->type, ui_asset_text(a));
 }
 
-/* The ticket leads to the page, once. */
+/* Redirects from the ticket's address to the page. A ticket is valid once. */
 static void begin_ticket(void *arg, struct http_request *q, char *query)
 {
 	struct ui_server *u = arg;
@@ -260,7 +260,7 @@ static void on_closed(void *arg)
 		loop_at(u->loop, clock_now() + UI_IDLE_NS, on_idle, u, &u->idle);
 }
 
-/* A page holds this request for as long as it is open. It is never answered. */
+/* An open page keeps this request, which is never answered. When the last is closed, fusee ends. */
 static void begin_open(void *arg, struct http_request *q, char *query)
 {
 	struct ui_server *u = arg;

@@ -7,7 +7,7 @@
 #include "report/labels.h"
 #include "ui/internal/function.h"
 
-/* The samples that labels and function keep. */
+/* Decides which samples a file gets: those with the selected labels and the selected function. */
 struct kept {
 	struct render_labels labels;
 	struct ui_function function;

@@ -9,8 +9,8 @@
 #include "view/source_text.h"
 
 #define LINES_AROUND 5u  /* before and behind the lines with values */
-#define MAX_LINES 20000u /* of a function: a hostile profile may span a file of any size */
-#define MAX_LINE 2000    /* bytes */
+#define MAX_LINES 20000u /* lines of a function; a hostile profile may claim any number */
+#define MAX_LINE 2000    /* bytes of a line */
 
 /* ---- lines ---- */
 
@@ -33,7 +33,7 @@ static void put_line(struct json *j, uint32_t number, const struct annotated_lin
 	json_end(j);
 }
 
-/* The values of a line; *i goes on from line to line. */
+/* The values of a line, or NULL. *i is a cursor: lines are requested in order. */
 static const struct annotated_line *line_at(const struct annotated_function *f, uint32_t *i,
 					    uint32_t number)
 {
@@ -88,7 +88,7 @@ static void put_text(struct json *j, const struct ui_pair *p, FILE *source)
 	free(text);
 }
 
-/* The lines with values alone, if the source file was not found. */
+/* Without the source file: only the lines that have values. */
 static void put_numbers(struct json *j, const struct ui_pair *p)
 {
 	const struct annotated_function *f = p->now, *g = p->before;

@@ -16,17 +16,17 @@
 #define SECOND 1000000000ull
 #define HOUR 3600000000000ull
 
-/* One chart while the store is read. */
+/* A chart that is being made while the store is read. */
 struct chart {
 	struct sums sums;
 	struct selector *selector;
-	struct render_labels labels; /* conditions of the selection */
-	struct ui_model model;       /* of the selected function */
+	struct render_labels labels; /* the conditions of the selection */
+	struct ui_model model;       /* has the selected function */
 	bool has_model;
 	struct ui_function function;
 	struct ui_function_marks marks;
-	uint64_t others;     /* windows with other types */
-	uint64_t longest_ns; /* window */
+	uint64_t others;     /* windows with other types, which are not added */
+	uint64_t longest_ns; /* duration of the longest window */
 	struct buf *error;
 };
 
@@ -56,7 +56,7 @@ static int take(void *arg, const struct fusee_profile *p, const char *name)
 	return 0;
 }
 
-/* Windows have other labels than the samples that are selected: no window must have the keys. */
+/* Parses the conditions without a profile: a window need not have the labels that they name. */
 static int parse_labels(struct chart *c, const struct ui_selection *s)
 {
 	static const struct fusee_profile none;
@@ -67,7 +67,7 @@ static int parse_labels(struct chart *c, const struct ui_selection *s)
 	return render_labels_make(&c->labels, &none, NULL, &own, c->error);
 }
 
-/* The selected function is found in what the other views show. */
+/* Finds the selected function, by its name, in the profile that the other views show. */
 static int find_function(struct chart *c, struct ui_profiles *u, const struct ui_selection *s)
 {
 	struct ui_view v = {.o = s->o};
@@ -84,7 +84,7 @@ static int find_function(struct chart *c, struct ui_profiles *u, const struct ui
 	return r;
 }
 
-/* The labels that the chart needs of the store. */
+/* Lists the labels that the store must read: those to group by, and those of conditions. */
 static uint32_t list_keys(const struct chart *c, struct fusee_str *keys)
 {
 	uint32_t n = 0;
@@ -110,7 +110,8 @@ static int read_span(struct chart *c, struct ui_profiles *u, const struct ui_sel
 	return ui_profiles_read(u, &request, take, c, counts, c->error);
 }
 
-/* The type that the other views show, where the selection names none: terminated, or nothing. */
+/* Appends the type that the other views show if the selection names none, with its NUL; nothing if
+ * they show no profile. */
 static void default_type(struct ui_profiles *u, const struct ui_selection *s, struct buf *type)
 {
 	const struct fusee_profile *p;
@@ -163,7 +164,7 @@ static void put_point(struct json *j, uint64_t step, int64_t value)
 	json_end(j);
 }
 
-/* The points of a group from *i on, which begin behind start_ns. */
+/* Writes a group and its points, which begin at *i. Times are steps from start_ns on. */
 static void put_group(struct json *j, const struct sums *s, uint32_t group, uint32_t *i,
 		      uint64_t start_ns, uint64_t step_ns)
 {
@@ -179,7 +180,7 @@ static void put_group(struct json *j, const struct sums *s, uint32_t group, uint
 	json_end(j);
 }
 
-/* The remaining groups as one. */
+/* Writes the groups whose points begin at `first` as one group. */
 static int put_others(struct json *j, const struct sums *s, uint32_t first, uint64_t start_ns,
 		      uint64_t step_ns)
 {
@@ -206,7 +207,8 @@ static int put_others(struct json *j, const struct sums *s, uint32_t first, uint
 	return 0;
 }
 
-/* At most 60 bars, none shorter than the windows, which would have gaps between them. */
+/* How long a bar is: so long that there are at most 60, and not shorter than a window, as there
+ * would be gaps between bars. */
 static uint64_t step_of(const struct chart *c)
 {
 	static const uint32_t seconds[] = {1,   2,   5,   10,   15,   30,   60,    120,
@@ -216,7 +218,7 @@ static uint64_t step_of(const struct chart *c)
 	for (size_t i = 0; i < sizeof(seconds) / sizeof(*seconds); i++) {
 		uint64_t ns = seconds[i] * SECOND;
 
-		/* a window ends some time after its last moment */
+		/* windows are a little longer than planned, as closing takes time */
 		if (ns >= step && ns + ns / 4 >= c->longest_ns)
 			return ns;
 	}

@@ -27,7 +27,7 @@ static int add_signals(struct loop *loop)
 	return r;
 }
 
-/* The address as a browser takes it: a server on all addresses is called by the machine's name. */
+/* The host and port for the browser: the machine's name if the server listens on all addresses. */
 static void name_host(const struct ui_server *u, char host[160])
 {
 	const char *at = http_address(u->http), *port = strrchr(at, ':');
@@ -40,7 +40,8 @@ static void name_host(const struct ui_server *u, char host[160])
 		snprintf(host, 160, "%s", at);
 }
 
-/* Prints the address, and opens it. The token is in no command line: others can read that. */
+/* Prints the page's address, and opens the browser with a ticket instead of the token: other users
+ * can read command lines. */
 static void show(const struct ui_server *u, bool browser)
 {
 	char at[160], ticket[sizeof("http:///") + sizeof(at) + UI_TOKEN];
@@ -55,7 +56,7 @@ static void show(const struct ui_server *u, bool browser)
 	log_info("%s; Ctrl-C ends it", r ? "open this address in a browser" : "the page is open");
 }
 
-/* The loop, and the server on it. An exit code. */
+/* Runs the server until the loop ends. Returns an exit code. */
 static int serve(struct ui_server *u, bool browser)
 {
 	char *text = NULL;

@@ -131,8 +131,8 @@ int ui_table(const struct ui_view *v, struct buf *out)
 /* A caller, or a callee, of the function. */
 struct call {
 	int64_t value, base;
-	uint32_t stack;  /* the last stack with this call, + 1 */
-	bool is_inlined; /* all calls are */
+	uint32_t stack;  /* index of the last stack with this call, + 1 */
+	bool is_inlined; /* all its calls are inlined */
 };
 
 struct calls {
@@ -141,7 +141,7 @@ struct calls {
 	struct call *callers, *callees; /* by function of the model */
 };
 
-/* A call counts once for each stack. */
+/* Adds the stack's value, once for each stack. */
 static void add_call(struct call *c, const struct render_stack *s, uint32_t stack, uint32_t flags)
 {
 	if (!c->stack)
@@ -154,8 +154,8 @@ static void add_call(struct call *c, const struct render_stack *s, uint32_t stac
 	saturate_add(&c->base, s->base);
 }
 
-/* Calls are between the nearest functions that have a value, as in graph.c; recursive calls do not
- * count. */
+/* Adds a stack's calls to and from the function. Frames that are no row of the table are passed
+ * over, as in report/graph.c. Recursive calls do not count. */
 static void add_stack(struct calls *c, uint32_t i)
 {
 	const struct render_stack *s = &c->m->stacks[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The selection, which the address bar holds: so a link shows the same, and the browser's button goes back.
-// file and base: a file's number, several with commas, or "all": all profiles that begin from <= t < to, in ms.
+// The selection. The address bar has it, so that links lead to it and the browser's button goes back to it.
+// file and base: numbers of files, separated by commas, or "all": the profiles that begin at from <= t < to, in ms.
 const RANGES = ["from", "to", "base_from", "base_to", "span_from", "span_to"];
 const TEXTS = ["view", "type", "function", "by", "graph"];
 const EMPTY = { file: null, base: null, where: [] };
@@ -37,7 +37,7 @@ function format(s) {
 		p.append("where", condition);
 	return "#" + p;
 }
-// What views of the same data have in common: the query of a request.
+// The query of a request for data: the selection without what only decides how data is shown.
 export function query(s) {
 	const own = { ...s, view: "", graph: "", by: "", span_from: "", span_to: "" };
 	if (s.file !== "all")
@@ -54,20 +54,20 @@ function tell() {
 	for (const listener of listeners)
 		listener(selection);
 }
-// step: a view to come back to; else the address of this view changes.
+// step: the browser's button leads back to the selection before; otherwise the address is replaced.
 export function select(change, step = true) {
 	const next = { ...selection, ...change }, to = format(next);
 	if (to === format(selection))
 		return;
 	if (query(next) !== query(selection) && !("graph" in change))
-		next.graph = ""; // another tree
+		next.graph = ""; // a place in the flame graph of other data means nothing
 	selection = next;
 	try {
 		if (step)
 			history.pushState({ fusee: 1 }, "", format(next));
 		else
 			history.replaceState(history.state, "", format(next));
-	} catch { /* browsers limit how often; the next change writes it */ }
+	} catch { /* browsers limit how often an address may change; the next change writes it */ }
 	tell();
 }
 export function onSelect(listener) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A range of time, dragged in a chart or moved by keys. With shift: the range that it is compared with.
+// Selects a range of time in a chart, by dragging or by keys; with shift the range to compare with.
 import { svg } from "./element.js";
 import { LEFT, TOP } from "./chart.js";
 

@@ -7,10 +7,10 @@ import { select } from "./address.js";
 import { layOut } from "./layout.js";
 
 const NAME = 0, LIBRARY = 1, CODE = 2, FLAT = 3, CUM = 4, NOISE = 5, PAD = 8, MARGIN = 14, MAX_NAME = 44;
-const width = (text, size) => text.length * size * 0.6; // of the monospaced font
+const width = (text, size) => text.length * size * 0.6; // the font is monospaced
 const middle = name => name.length > MAX_NAME ? `${name.slice(0, MAX_NAME / 2)}…${name.slice(-MAX_NAME / 2 + 1)}` : name;
 
-// The larger its own value, the larger is a function's text.
+// Text is larger the larger the function's own value is.
 function boxOf(n, d) {
 	const size = 11 + 11 * Math.sqrt(Math.min(1, Math.abs(share(n[FLAT], d.total)) / 100));
 	const sign = v => d.compared && v > 0 ? "+" : "";
@@ -40,7 +40,7 @@ function draw(box, d) {
 	g.onkeydown = e => (e.key === "Enter" || e.key === " ") && (e.preventDefault(), open());
 	return g;
 }
-// A smooth way through the points, from the lower edge of a box to the upper edge of the next.
+// A smooth path through the points, from one edge of the caller's box to the facing edge of the callee's.
 function way(e, boxes) {
 	const from = boxes[e.from], to = boxes[e.to], down = from.layer <= to.layer, points = e.points.map(p => [...p]);
 	points[0][1] += (down ? 1 : -1) * from.h / 2;
@@ -104,7 +104,7 @@ export async function showCalls(root, selection) {
 	tools.append(label, element("span", note(d)));
 	box.append(picture);
 	root.replaceChildren(tools, box);
-	requestAnimationFrame(() => { // the heaviest function that calls others
+	requestAnimationFrame(() => { // scroll to the function with the largest total
 		const heavy = boxes.reduce((a, b) => Math.abs(b.n[CUM]) > Math.abs(a.n[CUM]) ? b : a);
 		view.scrollLeft = (heavy.x + MARGIN) * zoom.value / 100 - view.clientWidth / 2;
 	});

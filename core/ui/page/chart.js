@@ -3,10 +3,10 @@
 import { svg } from "./element.js";
 import { amountOf } from "./numbers.js";
 
-const EVERY = [1, 2, 5, 10, 15, 20, 30, 60]; // steps between times of the axis
+const EVERY = [1, 2, 5, 10, 15, 20, 30, 60]; // bars between two labels of the time axis
 export const LEFT = 76, BOTTOM = 22, TOP = 8;
 
-// The highest bar; "nice" keeps the axis readable.
+// The height of the highest bar.
 function highest(d) {
 	const sums = new Float64Array(Math.max(1, d.steps));
 	for (const [, , points] of d.groups)
@@ -14,7 +14,7 @@ function highest(d) {
 			sums[step] += Math.max(0, value);
 	return Math.max(1, ...sums);
 }
-// A negative sum (of a difference that others have written) has no bar.
+// Negative sums, as profiles that are differences have, get no bar.
 function bars(d, width, height) {
 	const top = highest(d), at = new Float64Array(Math.max(1, d.steps)), w = width / Math.max(1, d.steps), gap = w > 5 ? 1 : 0;
 	return d.groups.map(([, , points], i) => {

@@ -5,9 +5,9 @@ import { button, element } from "./element.js";
 import { amountOf, fileName, percent, rounded, share, short } from "./numbers.js";
 
 const SELF = 1, TOTAL = 2, TEXT = 3, FILE = 4, LINE = 5, BASE_SELF = 6, BASE_TOTAL = 7;
-const AROUND = 6; // instructions that are shown before and behind those with samples
+const AROUND = 6; // instructions shown on either side of an instruction with samples
 
-// In a comparison: the base's value before the arrow.
+// A value; in a comparison the base's value, an arrow, and the value.
 function value(v, before, d) {
 	if (!v && !before)
 		return "";
@@ -26,7 +26,7 @@ function row(i, last, d, f, most) {
 	}
 	return tr;
 }
-// [from, to, folded]: what is near an instruction with samples, and what is not.
+// Ranges [from, to, folded]: those near instructions with samples, and folded the others.
 function stretches(list) {
 	const near = new Uint8Array(list.length), out = [];
 	list.forEach((i, at) => isHot(i) && near.fill(1, Math.max(0, at - AROUND), at + AROUND + 1));
@@ -39,7 +39,7 @@ function stretches(list) {
 	return out;
 }
 function fill(body, list, d, f) {
-	const most = list.reduce((max, i) => Math.max(max, i[TOTAL]), 1); // the hottest has the full colour
+	const most = list.reduce((max, i) => Math.max(max, i[TOTAL]), 1); // this value has the full colour
 	for (const [from, to, folded] of stretches(list)) {
 		const rows = () => list.slice(from, to).map((i, k) => row(i, list[from + k - 1], d, f, most));
 		if (!folded) {

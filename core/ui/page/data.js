@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server knows: JSON of a selection. Equal requests are sent once.
+// Requests data of a selection from the server, as JSON. Answers are kept, so that equal requests are sent once.
 import { query } from "./address.js";
 
 const KEPT = 24, answers = new Map();
@@ -35,7 +35,7 @@ function once(address) {
 export const profiles = () => load("profiles.json");
 export const about = selection => once(`about.json?${query({ ...selection, base: null, base_from: "", base_to: "", where: [], function: "" })}`);
 export const data = (name, selection) => once(`${name}.json?${query(selection)}`);
-// All profiles of the span, by the values of a label.
+// The sums over time of all profiles in the span, for each value of the label `by`.
 export function overTime(selection, by) {
 	const p = new URLSearchParams(query({ ...selection, base: null }));
 	for (const [name, value] of [["by", by], ["span_from", selection.span_from], ["span_to", selection.span_to]])
@@ -45,18 +45,18 @@ export function overTime(selection, by) {
 }
 export const firstRange = () => load("range.json");
 
-// Held for as long as the page is open: its end lets fusee end. Of several pages one holds it, as a browser has few
-// connections to a server; its lock goes to the next page.
+// A request that stays open as long as the page does: fusee ends when no page has one. As browsers limit the
+// connections to a server, one page of several makes it; when that page is closed, the lock goes to another.
 async function holdOne() {
 	for (;;) {
 		try {
 			await fetch("open", { cache: "no-store" });
-		} catch { /* closed; or fusee has ended */ }
+		} catch { /* fusee has closed the connection, or has ended */ }
 		await new Promise(done => setTimeout(done, 2000));
 	}
 }
 export function hold() {
-	if (navigator.locks) // of loopback and of https alone
+	if (navigator.locks) // browsers have it for loopback and https only
 		navigator.locks.request("open", holdOne);
 	else
 		holdOne();

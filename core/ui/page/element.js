@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of the document. Texts of profiles are foreign: they reach the page by textContent alone.
+// Makes elements. Texts from profiles are not trusted: they are set as textContent, never as HTML.
 import { rounded } from "./numbers.js";
 
 export const $ = id => document.getElementById(id);
@@ -39,7 +39,7 @@ export function compile(text) {
 		return undefined;
 	}
 }
-// Arrows move the focus between rows of a table.
+// The arrow keys move the focus between rows of a table.
 export function moveRow(e) {
 	const row = e.target.closest("tbody tr");
 	const to = row && (e.key === "ArrowUp" ? row.previousElementSibling : e.key === "ArrowDown" ? row.nextElementSibling : null);

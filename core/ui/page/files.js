@@ -5,7 +5,7 @@ import { button, element, moveRow } from "./element.js";
 import { amountOf, rounded, short } from "./numbers.js";
 import { select } from "./address.js";
 
-const WITH_TYPES = 200; // profiles that are read for the list
+const WITH_TYPES = 200; // profiles of the list that are read to show their types
 const MAX_ADDED = 32; // UI_MAX_ADDED of selection.h
 
 export let files = [], place = null;
@@ -21,12 +21,12 @@ export function nameOf(file) {
 	return n > 1 ? `${n} profiles` : files.find(f => f.file === file)?.name ?? `profile ${file}`;
 }
 export const hasAll = () => place !== null || files.length > 1;
-// Profiles that are not in a sum.
+// Says how many profiles are not in the sum, and why.
 export function counted(d) {
 	const list = [[d.broken, "cannot be read"], [d.other_types, "with other types of values"]];
 	return list.filter(([n]) => n).map(([n, what]) => `${rounded(n, 0)} ${what}`);
 }
-// What all the profiles are opened with.
+// Selects all profiles, in the range that the server proposes first.
 export async function chooseAll(change = {}, step = true) {
 	const { from = "", to = "" } = await firstRange();
 	const range = { from: String(from), to: String(to), span_from: String(from), span_to: String(to) };
@@ -52,7 +52,7 @@ function row(f, selection) {
 	tr.onkeydown = e => e.key === "Enter" && e.target === tr && name.firstChild.click();
 	return { tr, types, box };
 }
-// One after the other, until the list is shown no more.
+// Requests the types of one profile after the other, until the list is no longer shown.
 async function addTypes(rows, selection) {
 	for (const { f, tr, types } of rows.slice(0, WITH_TYPES)) {
 		try {
@@ -65,7 +65,7 @@ async function addTypes(rows, selection) {
 			return;
 	}
 }
-// What can be shown of several profiles.
+// Buttons above the list: all profiles over time, and the sum of those that are ticked.
 function tools(rows) {
 	const box = element("div", null, "tools"), chosen = () => rows.filter(r => r.box.checked).map(r => r.f.file);
 	const open = change => select({ base: null, type: "", where: [], function: "", view: "graph", ...change });

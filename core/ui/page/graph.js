@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flame graph: the page of `fusee report --flamegraph` in a frame, which keeps its view in this page's address.
+// The flame graph: the page of `fusee report --flamegraph` in a frame. Its state is part of this page's address.
 import { canGoBack, query, select, selection } from "./address.js";
 
 let shown = null, frame = null, written = "";
@@ -26,7 +26,7 @@ function host(onKey) {
 export async function showGraph(root, current, onKey) {
 	const data = query(current);
 	if (frame?.isConnected && shown === data) {
-		if (current.graph !== written) // the browser's button
+		if (current.graph !== written) // the browser's button has changed the address
 			frame.contentWindow.fusee?.restore();
 		written = current.graph;
 		return;

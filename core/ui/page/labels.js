@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The labels of the selected samples: a click keeps those with this value, with shift those without.
+// The labels of the selected samples. A click on a value selects the samples with it, with shift those without it.
 import { data } from "./data.js";
 import { button, element } from "./element.js";
 import { percent, rounded, short } from "./numbers.js";
 import { select, selection } from "./address.js";
 
 const keyOf = condition => condition.slice(0, condition.search(/!?=|!~/));
-// Another value of a label takes the place of the selected one.
+// Adds a condition, or removes it. A new value of a label replaces the value that was selected before.
 export function toggle(condition, without) {
 	const { where } = selection;
 	const rest = where.filter(w => w !== condition && (without || keyOf(w) !== keyOf(condition)));

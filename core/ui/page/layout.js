@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places the boxes of a graph in layers, callers above callees. Pure: it knows no document.
+// Places the boxes of a graph in layers, callers above callees. It does not use the document.
 // nodes: {w, h}; edges: {from, to, weight}. Sets x, y (middle) and layer of nodes, points [x, y].. of edges.
 const GAP = 26, LAYER = 64, SWEEPS = 12;
 
-// The edges that do not close a circle; the heaviest edges are followed first.
+// The edges without those that close a cycle, as found when the heaviest edges are followed first.
 function forward(n, edges) {
 	const out = Array.from({ length: n }, () => []), into = new Uint32Array(n), state = new Uint8Array(n), list = [];
 	for (const e of [...edges].sort((a, b) => b.weight - a.weight)) {
@@ -35,7 +35,7 @@ function forward(n, edges) {
 			visit(i);
 	return list;
 }
-// The longest way from a root.
+// The layer of each node: the length of the longest path to it from a node without incoming edges.
 function layersOf(n, edges) {
 	const layer = new Uint32Array(n), waits = new Uint32Array(n), out = Array.from({ length: n }, () => []);
 	for (const e of edges) {
@@ -53,7 +53,7 @@ function layersOf(n, edges) {
 	}
 	return layer;
 }
-// A long edge passes an unseen item in each layer between.
+// Items of the layers: nodes, and for each layer that an edge passes an invisible item.
 function itemsOf(nodes, edges, layer) {
 	const items = nodes.map((node, i) => ({ layer: layer[i], w: node.w, up: [], down: [], node }));
 	for (const e of edges) {
@@ -75,7 +75,7 @@ function itemsOf(nodes, edges, layer) {
 	return items;
 }
 const mean = (list, key, own) => list.length ? list.reduce((sum, o) => sum + o[key], 0) / list.length : own;
-// Items move to the middle of their neighbours, first in their order, then in x; none overlap.
+// Orders the items of each layer by the mean place of their neighbours in the layer above or below.
 function order(rows) {
 	for (const row of rows)
 		row.forEach((item, at) => { item.at = at; });
@@ -89,7 +89,7 @@ function order(rows) {
 		}
 	}
 }
-// As near to the wishes as the order and the gaps allow (isotonic regression: who would overlap moves as a block).
+// Sets x as near to the wished x as order and gaps allow (isotonic regression: items that would overlap move as a block).
 function spread(row) {
 	const blocks = [];
 	let offset = 0;
@@ -134,7 +134,7 @@ function parts(n, edges) {
 		out.set(find(i), [...(out.get(find(i)) ?? []), i]);
 	return [...out.values()].sort((a, b) => b.length - a.length);
 }
-// One part: its width and height, with x and y from its own left upper corner.
+// Places one part, with x and y from its upper left corner. Returns its width and height.
 function layOutPart(nodes, edges) {
 	const layer = layersOf(nodes.length, forward(nodes.length, edges)), items = itemsOf(nodes, edges, layer), rows = [];
 	for (const item of items)
@@ -158,7 +158,7 @@ function layOutPart(nodes, edges) {
 	}
 	return { width: right - left, height: y - LAYER };
 }
-// Parts stand beside each other, in as many shelves as they need.
+// Places all parts beside each other, in as many shelves as they need.
 export function layOut(nodes, edges, shelf = 1200) {
 	const own = edges.filter(e => e.from !== e.to), all = { width: 0, height: 0 };
 	let x = 0, y = 0, h = 0;

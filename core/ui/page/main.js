@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of `fusee ui`: its head, its views, and keys.
+// The page of `fusee ui`: its head, its views and its keys.
 import { onSelect, query, select, selection } from "./address.js";
 import { about, data, hold } from "./data.js";
 import { $, button, element, fill } from "./element.js";
@@ -102,7 +102,7 @@ function fail(e) {
 	$("problem").hidden = false;
 }
 let shows = 0;
-// A view that takes long does not appear over one that was selected after it.
+// A view that is ready late must not replace a view that was selected after it.
 async function showView(s, view) {
 	const own = ++shows, into = view.name === "graph" ? $("view") : element("div");
 	try {
@@ -127,7 +127,7 @@ async function show(s) {
 		select({ view: "files" }, false);
 		return;
 	}
-	// the view first: the server answers one request after the other
+	// the view is requested first, as the server answers one request after the other
 	const shown = showView(s, view), settled = shown.catch(() => {});
 	const some = s.file === null ? [] : [settled.then(() => showHead(s)), settled.then(() => showLabels($("labels"), s))];
 	for (const result of await Promise.allSettled([shown, ...some]))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of what is seen: a profile, folded text, a page of its own, and the picture of the view.
+// Saves what is shown as a file: a profile, folded text, a page of its own, or the view's picture.
 import { query, selection } from "./address.js";
 import { $, button, element, svg } from "./element.js";
 import { nameOf } from "./files.js";
@@ -7,7 +7,7 @@ import { short } from "./numbers.js";
 
 const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "text-anchor", "paint-order", "opacity"];
 
-// A file's name without what file systems refuse.
+// A name for files, without characters that file systems refuse.
 function stem(s) {
 	const name = s.file === null ? "fusee" : nameOf(s.file).replace(/\.(pb\.gz|pprof|pb|perf)$/, "");
 	return name.replace(/[^\p{L}\p{N}._-]+/gu, "-").replace(/^[-.]+/, "").slice(0, 80) || "fusee";
@@ -19,7 +19,7 @@ function save(name, type, text) {
 	link.click();
 	setTimeout(() => URL.revokeObjectURL(address), 60000);
 }
-// The picture with the styles that it has here.
+// A copy of the picture that has its styles as attributes.
 function standalone(picture) {
 	const copy = picture.cloneNode(true), from = [picture, ...picture.querySelectorAll("*")], to = [copy, ...copy.querySelectorAll("*")];
 	from.forEach((e, i) => {

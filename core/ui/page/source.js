@@ -4,7 +4,7 @@ import { data } from "./data.js";
 import { element } from "./element.js";
 import { amountOf, percent, rounded, share, short } from "./numbers.js";
 
-// In a comparison: the base's value before the arrow.
+// A value; in a comparison the base's value, an arrow, and the value.
 function value(v, before, d) {
 	if (!v && !before)
 		return "";

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of functions: self and total, in a comparison of both sides, and how sure the change is.
+// The table of functions: self and total; in a comparison those of both profiles, and whether the change may be chance.
 import { data } from "./data.js";
 import { button, compile, element, moveRow } from "./element.js";
 import { amountOf, fileName, percent, points, rounded, share, short, signed } from "./numbers.js";
 import { select } from "./address.js";
 
 const MORE = 500;
-// The members of a row, as the server sends it.
+// The indices of a row's members, as the server sends them.
 export const NAME = 0, FILE = 1, LINE = 2, LIBRARY = 3, SELF = 5, TOTAL = 6, BASE_SELF = 7, BASE_TOTAL = 8, Z_SELF = 9, Z_TOTAL = 10,
 	NOISE = 11;
 const state = { order: 0, down: true, rows: MORE, text: "" };
@@ -38,7 +38,7 @@ function numbers(f, d, now, before) {
 	return td;
 }
 const largestZ = f => Math.max(Math.abs(f[Z_SELF]), Math.abs(f[Z_TOTAL]));
-// As core/report/change.c decides: beyond 2.6 is more than chance.
+// Says whether the change is more than chance: |z| above 2.6, which core/report/change.h names RENDER_Z_LIMIT.
 export function sure(f) {
 	const z = Math.abs(f[Z_TOTAL]) > Math.abs(f[Z_SELF]) ? f[Z_TOTAL] : f[Z_SELF];
 	const td = element("td", f[NOISE] ? "chance" : `${z > 0 ? "▲ more" : "▼ less"} ${signed(z, rounded(z, 1))}`, "z");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Over time: sums of all profiles by a label, and the range of time that the other views show.
+// The view over time: sums of all profiles for each value of a label. It selects the range that the other views show.
 import { data, overTime } from "./data.js";
 import { button, element, fill } from "./element.js";
 import { amountOf, percent, rounded, short } from "./numbers.js";
@@ -10,7 +10,7 @@ import { BOTTOM, LEFT, TOP, drawChart } from "./chart.js";
 import { Brush } from "./brush.js";
 
 const HEIGHT = 260, LASTS = [["5 min", 300], ["15 min", 900], ["1 h", 3600], ["6 h", 21600], ["24 h", 86400], ["7 d", 604800]];
-const FIRST = ["service_name", "service", "unit", "container", "pod", "process", "thread"]; // by which it is shown first
+const FIRST = ["service_name", "service", "unit", "container", "pod", "process", "thread"]; // labels to group by first
 let keys = [];
 
 export function rangeText(from, to) {
@@ -19,11 +19,11 @@ export function rangeText(from, to) {
 	const text = ms => new Date(Number(ms)).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
 	return `${from ? text(from) : "begin"} – ${to ? text(to) : "now"}`;
 }
-// Labels of what is selected; those of an earlier selection if there is nothing.
+// The labels of the selected profiles, or of an earlier selection if the range has no profile.
 async function findKeys(s) {
 	try {
 		keys = (await data("labels", { ...s, base: null, where: [], function: "" })).labels.map(l => ({ key: l.key, n: l.n }));
-	} catch { /* the range has no profile: the chart shows where there are some */ }
+	} catch { /* the range has no profile; the chart shows which ranges have some */ }
 	return keys;
 }
 function chooseBy(s, list) {
@@ -72,7 +72,7 @@ function legend(d, by) {
 	}));
 	return list;
 }
-// What a bar is, for the pointer and for screen readers.
+// Describes the bar under the pointer, and the chart for screen readers.
 function describe(chart, brush, d, hint) {
 	const sums = Array.from({ length: d.steps }, () => []);
 	d.groups.forEach(([text, , points]) => points.forEach(([step, value]) => sums[step].push([text ?? "others", value])));

@@ -5,13 +5,14 @@
 
 #include "words.h"
 
-#define MOST_CLASSES 192u /* that the JVM knows by a number; releases have some 100 */
-#define MOST_FIELDS 32u   /* of a class */
-#define STREAM 256u       /* bytes of their packed descriptions that are read */
+#define MOST_CLASSES 192u /* classes in vmClasses::_klasses; releases have some 100 */
+#define MOST_FIELDS 32u   /* fields of a class */
+#define STREAM 256u       /* bytes of a class's FieldInfo stream that are read */
 #define MOST_OFFSET 4096u
 #define NAME 40u
 
-/* A class of the JVM, and the packed descriptions of its fields. */
+/* A class that the JVM knows by a number, and its FieldInfo stream: packed numbers for each
+ * field. */
 struct class
 {
 	const uint32_t *words;
@@ -19,7 +20,7 @@ struct class
 	uint64_t klass, pool;
 	unsigned char stream[STREAM];
 	uint32_t n, at;
-	bool over; /* a number was not in the stream */
+	bool over; /* a number lies beyond what was read of the stream */
 };
 
 static uint64_t address(const uint32_t *words)
@@ -41,7 +42,7 @@ static bool is_symbol(const struct class *c, uint64_t symbol, const char *name)
 	       !memcmp(text, name, n);
 }
 
-/* Finds the class among those that the JVM knows by a number. */
+/* Finds a class by its name, and reads the beginning of its stream. */
 static bool find_class(struct class *c, const char *name)
 {
 	uint64_t list = address(c->words + HOTSPOT_CLASSES), symbol, fields;
@@ -97,7 +98,7 @@ static bool find_field(struct class *c, const char *name, uint32_t *word)
 	c->at = 0;
 	c->over = false;
 	fields = next_number(c);
-	next_number(c); /* of the JVM's own, which follow */
+	next_number(c); /* the number of fields that the JVM has added; they come last */
 	for (uint32_t i = 0; i < fields && i < MOST_FIELDS; i++) {
 		slot = next_number(c);
 		next_number(c); /* its type */

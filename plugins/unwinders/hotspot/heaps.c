@@ -7,9 +7,9 @@
 #include "lists.h"
 
 #define MOST_HEAP (1ull << 32) /* bytes of a heap of code; the JVM allows 2 GiB for all */
-#define MOST_BLOCKS 512u       /* of memory that are read to find them */
+#define MOST_BLOCKS 512u       /* reads of memory that one try makes at most */
 #define TRIES 32u
-#define PAUSE_NS 20000000u /* after the first try; each next is so much longer */
+#define PAUSE_NS 20000000u /* the pause after try n takes n times as long */
 
 struct heap {
 	uint64_t lo, hi, map;
@@ -39,7 +39,8 @@ static bool read_heap(struct hotspot_memory *m, const uint32_t *w, uint64_t at, 
 	       h->shift <= 16;
 }
 
-/* Where the addresses of the heaps of code are, and how many. false: there are none yet. */
+/* Sets *data to the address of the array of pointers to the heaps, and *n to its length. false: the
+ * array is not there yet. */
 static bool find_heaps(struct hotspot_memory *m, const uint32_t *w, uint64_t *data, uint32_t *n)
 {
 	uint64_t array;
@@ -53,7 +54,7 @@ static bool find_heaps(struct hotspot_memory *m, const uint32_t *w, uint64_t *da
 		hotspot_memory_read(m, array + w[HOTSPOT_ARRAY_DATA], data, sizeof(*data)));
 }
 
-/* Writes the heaps of code into the words; the number of them. */
+/* Writes the heaps of code into the words. Returns their number. */
 static uint32_t read_heaps(struct hotspot_memory *m, uint32_t *w)
 {
 	uint64_t data, at;
@@ -77,7 +78,7 @@ static uint32_t read_heaps(struct hotspot_memory *m, uint32_t *w)
 	return i;
 }
 
-/* Claims heaps that are new. 0 or -errno. */
+/* Claims heaps that are not yet claimed. 0 or -errno. */
 static int claim(const struct fusee_self *self, uint64_t process, struct hotspot_jvm *jvm)
 {
 	const struct fusee_unwinder_host *host = self->host->unwinder;
@@ -98,7 +99,8 @@ static int claim(const struct fusee_self *self, uint64_t process, struct hotspot
 	return err;
 }
 
-/* 0, also if there are none yet; or -errno. */
+/* One try to find and claim the heaps. 0, also if there are none yet; -EAGAIN: memory could not be
+ * read now; or -errno. */
 static int try_claim(const struct fusee_self *self, uint64_t process, struct hotspot_jvm *jvm)
 {
 	struct hotspot_memory *m = jvm->memory;
@@ -111,7 +113,7 @@ static int try_claim(const struct fusee_self *self, uint64_t process, struct hot
 	}
 	if (jvm->read && read_heaps(m, jvm->words) > jvm->nheaps)
 		err = claim(self, process, jvm);
-	/* classes come later than the heaps of code */
+	/* the JVM loads the classes of chunks after it has made the heaps of code */
 	if (!err && jvm->nheaps && !jvm->words[HOTSPOT_CHUNK_STACK] &&
 	    hotspot_find_chunks(m, jvm->words))
 		err = self->host->unwinder->process_slab(self->in, process, jvm->words,

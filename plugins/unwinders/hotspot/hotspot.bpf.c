@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The step for code that a JVM has made. Its heaps of code consist of blocks; a map of segments
- * leads from any address to the block's beginning, which has a CodeBlob: of a compiled method, of
- * the interpreter, or of stubs. Code of a blob with a frame size has its caller's sp at a fixed
- * distance from its own, and the caller's frame pointer right below the return address. Interpreted
- * methods keep a frame pointer, and at fixed places below it the method, where it is, and the
- * caller's sp.
+ * The step for code that a JVM has made. Its heaps of code consist of blocks. A map of segments
+ * leads from any address to the beginning of its block, where a CodeBlob describes the code: a
+ * compiled method, the interpreter, or stubs. If the blob has a frame size, the caller's sp is at
+ * that distance from the sp, and the caller's frame pointer is right below the return address.
+ * Interpreted methods keep a frame pointer; at fixed places below it are the method, the address of
+ * the current bytecode, and the caller's sp.
  */
 #include <fusee/unwinder.bpf.h>
 
@@ -18,7 +18,7 @@
 
 #define MOST_HOPS 64
 
-/* BLOB becomes the blob of this heap that has pc. 0 or -1. */
+/* Sets BLOB to the blob of this heap that contains the pc. 0 or -1. */
 static int find_in_heap(struct fusee_unwind *u, __u32 heap)
 {
 	__u64 lo = address(u, heap + HOTSPOT_HEAP_LO), length, at;
@@ -44,7 +44,7 @@ static int find_in_heap(struct fusee_unwind *u, __u32 heap)
 }
 FUSEE_PART(fusee_hotspot_find_in_heap, find_in_heap)
 
-/* BLOB, NAME and the heaps' bounds of this pc. 0 or -1. */
+/* Sets BLOB and NAME of the pc's blob, and LO and HI, the bounds of all heaps. 0 or -1. */
 static int find_blob(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 unsure = u->scratch[HI] & UNSURE;
@@ -86,12 +86,12 @@ FUSEE_PART(fusee_hotspot_find_blob, find_blob)
 
 #define MOST_FRAME (1u << 20)
 
-/* Where the frame ends, and whether it is there. 0 or -1. */
 struct frame {
 	__u32 size; /* bytes; 0: it has none */
-	int edge;
+	int edge;   /* EDGE_*: how much of it is on the stack */
 };
 
+/* 0 or -1. */
 FUSEE_FN int read_frame(struct fusee_unwind *u, struct frame *f)
 {
 	__u64 blob = u->scratch[BLOB], code;
@@ -130,8 +130,8 @@ static int leave_sized(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_hotspot_leave_sized, leave_sized)
 
-/* Is the frame to be replaced by interpreted frames once it is returned to? Its return address is
- * that of a handler then, and ORIGINAL becomes what it was. */
+/* Will the JVM replace this frame by interpreted frames when a callee returns to it? Then the pc is
+ * the address of a handler, and ORIGINAL is set to the pc that the handler replaced. */
 static int is_deoptimized(struct fusee_unwind *u, __u32 unused)
 {
 	__u32 absolute = word(u, HOTSPOT_NMETHOD_DEOPT), at;
@@ -150,7 +150,7 @@ static int is_deoptimized(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_hotspot_is_deoptimized, is_deoptimized)
 
-/* Pushes the method of a compiled method. 0 or -1. */
+/* Pushes the frame of a compiled method, and emits its inlined methods. 0 or -1. */
 static int push_compiled(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 blob = u->scratch[BLOB], code, key, place;
@@ -176,15 +176,15 @@ FUSEE_PART(fusee_hotspot_push_compiled, push_compiled)
 
 /* ---- the interpreter ---- */
 
-/* frame_x86.hpp of JDK 9 and later: the words of an interpreted frame, from its last on. 8 has no
- * mirror, so that bcp is where others have locals. */
+/* The words of an interpreted frame from its lowest address on, as frame_x86.hpp of JDK 9 and later
+ * has them. JDK 8 has no mirror, so its bcp is where the others have locals. */
 struct interpreted {
 	__u64 bcp, locals, cache, data, mirror, method, last_sp, sender_sp, fp, pc;
 };
 #define BELOW_FP 64
 
-/* The address of the caller's sp as r13 has it where a method begins, rbx where one returns. 0: it
- * is not near. */
+/* Returns the caller's sp, which r13 has where a method begins, and rbx where it returns. 0:
+ * neither register has an address near above the sp. */
 FUSEE_FN __u64 sender_sp(const struct fusee_unwind *u)
 {
 	if (u->valid_regs >> FUSEE_X86_R13 & 1 && u->regs[FUSEE_X86_R13] - u->sp < FARTHEST)
@@ -194,9 +194,10 @@ FUSEE_FN __u64 sender_sp(const struct fusee_unwind *u)
 	return 0;
 }
 
-/* The code was interrupted with no frame of its own: a method begins or ends, or a stub without
- * frame. Is its return address on top of the stack, or in rax? `moved`: it may have been moved from
- * the caller's sp, which a register has. 1: the state is the caller's. */
+/* Steps from code that was interrupted without a frame: at the beginning or end of a method, or in
+ * a stub that makes none. The return address is on top of the stack or in rax. `moved`: the code
+ * may have moved it away from the caller's sp, which is in a register then. 1: the state is the
+ * caller's; 0: no return address was found. */
 static int leave_bare(struct fusee_unwind *u, __u32 moved)
 {
 	__u64 sender = moved ? sender_sp(u) : 0, pc;
@@ -214,14 +215,15 @@ static int leave_bare(struct fusee_unwind *u, __u32 moved)
 }
 FUSEE_PART(fusee_hotspot_leave_bare, leave_bare)
 
-/* While a frame is made, rbp is it already, and its words are those of an earlier frame. */
+/* Is the sp below all words of the frame? While a frame is made, rbp is set first, and the words
+ * below the sp are still those of an earlier frame. */
 FUSEE_FN int is_made(struct fusee_unwind *u)
 {
 	return u->fp - u->sp >= BELOW_FP - (address(u, HOTSPOT_ONE_HEAP) ? 8 : 0);
 }
 
-/* METHOD becomes that of an interpreted frame that was read. Its bci, HOTSPOT_NO_BCI: it has none
- * or it is not known; -1: it is no such frame. */
+/* Sets METHOD to the method of an interpreted frame, and returns the frame's bci. HOTSPOT_NO_BCI:
+ * the method is native; -1: this is no interpreted frame. */
 FUSEE_FN __s64 bci_of(struct fusee_unwind *u, const struct interpreted *f)
 {
 	__u64 constants, code, bcp = address(u, HOTSPOT_ONE_HEAP) ? f->locals : f->bcp;
@@ -239,7 +241,7 @@ FUSEE_FN __s64 bci_of(struct fusee_unwind *u, const struct interpreted *f)
 	return bcp - code < size ? (__s64)(bcp - code) : -1;
 }
 
-/* Is this a frame of the interpreter? What bci_of() returns. */
+/* Reads the frame at fp if it can be an interpreted frame. Returns what bci_of() does. */
 FUSEE_FN __s64 read_interpreted(struct fusee_unwind *u, struct interpreted *f)
 {
 	if (u->flags & FUSEE_FP_LOST || u->fp & 7 || u->fp - u->sp > FARTHEST || !is_made(u) ||
@@ -249,8 +251,8 @@ FUSEE_FN __s64 read_interpreted(struct fusee_unwind *u, struct interpreted *f)
 	return bci_of(u, f);
 }
 
-/* Has this function of the interpreter pushed this return address itself? It is in rax still, or
- * the method, which is in rbx, is pushed too. */
+/* Has the interrupted code itself begun the frame with this return address? Then rax still has the
+ * address, or the method, which is in rbx, was pushed too. */
 FUSEE_FN int is_begun(struct fusee_unwind *u, __u64 pc)
 {
 	__u64 method;
@@ -261,8 +263,9 @@ FUSEE_FN int is_begun(struct fusee_unwind *u, __u64 pc)
 	       method == u->regs[FUSEE_X86_RBX];
 }
 
-/* A frame is being made: rbp is it already. Its first word, before that r13, is the caller's sp. 1:
- * the state is the caller's. */
+/* Steps from a frame that is being made: rbp is set, its words are not all pushed. Its first word
+ * is the caller's sp, which r13 has until that is pushed. 1: the state is the caller's; 0: this is
+ * no such frame. */
 static int leave_begun(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 saved[2], sender = sender_sp(u);
@@ -299,8 +302,8 @@ static int interpreted(struct fusee_unwind *u, __u32 unused)
 	if (FUSEE_CALL(fusee_hotspot_name_method, u, 0) < 0)
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
 	fusee_push(u, u->scratch[KEY], (__u64)bci);
-	/* a method handle that links to the method has popped an argument, and moved its return
-	 * address to the caller's sp */
+	/* a method handle's linker has popped an argument, and has moved the return address up by
+	 * that word: to where the caller's sp was */
 	if (f.sender_sp == u->fp + 8)
 		f.sender_sp += 8;
 	u->fp = f.fp;
@@ -308,7 +311,7 @@ static int interpreted(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_hotspot_interpreted, interpreted)
 
-/* From an interpreted frame in a chunk. */
+/* Steps from an interpreted frame that is in a chunk of Java's heap. */
 static int interpreted_in_chunk(struct fusee_unwind *u, __u32 unused)
 {
 	struct near *n = near(u);
@@ -336,7 +339,8 @@ FUSEE_PART(fusee_hotspot_interpreted_in_chunk, interpreted_in_chunk)
 
 /* ---- stubs ---- */
 
-/* Stubs, that which calls Java among them, keep a frame pointer if they have a frame. */
+/* Steps from a stub. Stubs that have a frame keep a frame pointer, as the stub that calls Java
+ * does. */
 static int stub(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 at = address(u, HOTSPOT_CALL_STUB), behind = 0;
@@ -347,8 +351,8 @@ static int stub(struct fusee_unwind *u, __u32 unused)
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
 	if (is_exact(u))
 		e = FUSEE_CALL(fusee_hotspot_edge, u, 0);
-	/* a frame of a virtual thread returns to a stub that no code calls, which copies its
-	 * callers from the heap */
+	/* the outermost frame of a virtual thread on the stack returns to a stub that nothing has
+	 * called: it copies the thread's next frames from the heap */
 	if (!is_exact(u) && u->pc != behind && !is_behind_call(u, u->pc) &&
 	    FUSEE_CALL(fusee_hotspot_begin_chunk, u, 0) == 1)
 		return FUSEE_AGAIN;
@@ -372,7 +376,7 @@ FUSEE_PART(fusee_hotspot_stub, stub)
 
 #define IS_ADAPTER TEXT8('I', '2', 'C', '/', 'C', '2', 'I', ' ')
 
-/* Has an adapter yet to note the caller's sp, by mov %rsp,%r13? */
+/* Is the adapter's mov %rsp,%r13, which saves the caller's sp, still ahead? */
 FUSEE_FN int is_before_note(struct fusee_unwind *u)
 {
 	struct near *n = near(u);
@@ -386,7 +390,7 @@ FUSEE_FN int is_before_note(struct fusee_unwind *u)
 	return 0;
 }
 
-/* Adapters between the interpreter and compiled code, and other code without frames. */
+/* Steps from an adapter between the interpreter and compiled code, or other code without frames. */
 static int bare(struct fusee_unwind *u, __u32 unused)
 {
 	(void)unused;
@@ -407,8 +411,9 @@ FUSEE_FN int has_frame_size(struct fusee_unwind *u)
 	return !AT(u, &size, u->scratch[BLOB] + word(u, HOTSPOT_BLOB_FRAME_SIZE)) && size > 0;
 }
 
-/* May the thread be moving frames of a virtual thread to the heap? Its innermost code of the JVM is
- * no method that is executed, nor a native method other than the two that do so. */
+/* May the thread be moving frames of a virtual thread to the heap? Not if the innermost code that
+ * the JVM has made is a method that is being executed, or a native method other than doYield and
+ * wait0. */
 static int may_yield(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 at, pool, symbol, text;
@@ -453,7 +458,8 @@ static int hotspot_step(struct fusee_unwind *u)
 	int first;
 
 	u->error = 0;
-	if (u->words != HOTSPOT_WORDS || !u->tls) /* over a stack copy nothing of it can be read */
+	if (u->words != HOTSPOT_WORDS ||
+	    !u->tls) /* over a copied stack no other memory can be read */
 		return FUSEE_PASS;
 	if (is_in_chunk(u))
 		return step_in_chunk(u);

@@ -24,7 +24,7 @@ static int on_inspect(void *ctx, uint64_t file)
 	return hotspot_inspect(&h->self, file);
 }
 
-/* Keeps the library's table, or claims what the JVM has made. */
+/* Copies the table if the mapping is of the library; then claims heaps of code that are new. */
 static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
 {
 	struct hotspot *h = ctx;
@@ -41,7 +41,7 @@ static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_vie
 	return hotspot_claim_heaps(&h->self, process, jvm);
 }
 
-/* The JVM makes its heaps of code one by one. */
+/* A JVM may make further heaps of code after the library was mapped. */
 static int on_refresh(void *ctx, uint64_t process)
 {
 	struct hotspot *h = ctx;
@@ -65,7 +65,7 @@ static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e
 	return kept;
 }
 
-/* bci: HOTSPOT_NO_BCI if it is not known. */
+/* Appends a frame of the method or stub. bci: HOTSPOT_NO_BCI if it is not known. 0 or -errno. */
 static int show(struct hotspot *h, uint64_t process, const struct hotspot_named *named,
 		uint32_t bci, struct fusee_frame_out *out)
 {
@@ -84,7 +84,8 @@ static int show(struct hotspot *h, uint64_t process, const struct hotspot_named 
 	return h->self.host->unwinder->frame(out, &f);
 }
 
-/* A place in a compiled method: what was inlined there, innermost first. */
+/* Appends a frame for each method that was inlined at a place in a compiled method, innermost
+ * first. Returns the number of frames, or -ENOMEM. */
 static int show_place(struct hotspot *h, const struct fusee_raw_frame *frame,
 		      struct fusee_frame_out *out)
 {
@@ -108,7 +109,7 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 	struct hotspot *h = ctx;
 	const struct hotspot_named *named;
 
-	if (frame->addr) /* the machine's frame of code that no step has named */
+	if (frame->addr) /* a frame of native code, which no step has named */
 		return 0;
 	if (frame->v[1] & HOTSPOT_IS_PLACE)
 		return show_place(h, frame, out);

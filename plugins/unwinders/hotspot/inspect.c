@@ -9,8 +9,8 @@
 #include "words.h"
 
 #define MOST_RELOCATIONS (1u << 21)
-#define MOST_ENTRIES 8192u /* of a list; releases have some 800 */
-#define TEXT 64            /* bytes of a name that are compared */
+#define MOST_ENTRIES 8192u /* entries of a list; releases have some 800 */
+#define TEXT 64            /* bytes for a name, with its NUL; longer names are not looked for */
 
 struct pointer {
 	uint64_t at, to; /* vaddrs */
@@ -20,7 +20,7 @@ struct library {
 	const struct fusee_self *self;
 	const struct fusee_unwinder_host *host;
 	uint64_t file;
-	struct pointer *pointers; /* by `at`: what relocations write */
+	struct pointer *pointers; /* what relocations write, sorted by `at` */
 	uint64_t npointers;
 	uint32_t words[HOTSPOT_TABLE_WORDS];
 };
@@ -34,7 +34,7 @@ static int by_place(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-/* 0 or -errno. */
+/* Reads the relative relocations of the file. 0 or -errno. */
 static int read_pointers(struct library *l)
 {
 	struct fusee_section s = FUSEE_SIZED(struct fusee_section);
@@ -59,7 +59,7 @@ static int read_pointers(struct library *l)
 	return 0;
 }
 
-/* Where the pointer at this vaddr leads. 0: nowhere. */
+/* The value of the pointer at this vaddr. 0: none. */
 static uint64_t pointer_at(const struct library *l, uint64_t at)
 {
 	const struct pointer key = {at, 0};
@@ -68,11 +68,12 @@ static uint64_t pointer_at(const struct library *l, uint64_t at)
 
 	if (p)
 		return p->to;
-	/* packed relocations (.relr.dyn) have what they add to in place */
+	/* packed relocations (.relr.dyn) add to a value that is in the file itself */
 	return l->host->file_read(l->file, at, &to, sizeof(to)) ? 0 : to;
 }
 
-/* The text at the pointer at this vaddr, "" none that is short enough. */
+/* Reads the text that the pointer at this vaddr leads to; "" if there is none, or it is too
+ * long. */
 static void read_text(const struct library *l, uint64_t at, char text[TEXT])
 {
 	uint64_t from = pointer_at(l, at);
@@ -87,8 +88,8 @@ static void read_text(const struct library *l, uint64_t at, char text[TEXT])
 struct list {
 	const char *symbol;
 	uint32_t stride;
-	bool of_fields; /* a second name follows */
-	uint8_t kind;   /* of what is not a field's */
+	bool of_fields; /* an entry has two names: a type's and a field's */
+	uint8_t kind;   /* of entries with one name: SIZE or CONSTANT */
 };
 
 static const struct list lists[] = {
@@ -97,7 +98,7 @@ static const struct list lists[] = {
 	{"gHotSpotVMIntConstants", LAYOUT_CONSTANT, false, CONSTANT},
 };
 
-/* Notes the entry if its names are required. */
+/* Stores the entry's vaddr for each requirement that has its names. */
 static void take(struct library *l, const struct list *list, uint64_t entry, const char *type,
 		 const char *field)
 {
@@ -133,8 +134,8 @@ static void read_list(struct library *l, const struct list *list)
 
 /* ---- all of it ---- */
 
-/* The first of what is required that no list has, under any of its names. NULL: nothing is missing.
- */
+/* Returns the first requirement that no list satisfies under any of its names, NULL if there is
+ * none. */
 static const struct required *find_missing(const struct library *l)
 {
 	bool found[HOTSPOT_FIELD_WORDS] = {false};
@@ -152,7 +153,7 @@ static const struct required *find_missing(const struct library *l)
 	return NULL;
 }
 
-/* 1 or -errno. */
+/* Makes the table of the library. 1 or -errno. */
 static int make(struct library *l)
 {
 	static const char not_named[] = "Java's methods are not named: this JVM";

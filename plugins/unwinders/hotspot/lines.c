@@ -5,7 +5,8 @@
 
 #define MOST_LINE (1u << 24)
 
-/* A planted bug shows that the fuzzer finds such a thing (tests/fuzz/planted). */
+/* tests/fuzz/planted builds this with a fault, a read of one byte too many, which the fuzzer must
+ * find. */
 #ifdef FUSEE_PLANTED_BUG
 #define SLACK 1
 #else
@@ -26,7 +27,7 @@ static uint32_t next_byte(struct reader *r)
 	return 0;
 }
 
-/* A packed number with its sign in the lowest bit. */
+/* Decodes a packed number with its sign in the lowest bit. */
 static uint32_t next_signed(struct reader *r)
 {
 	uint32_t sum = 0;
@@ -41,7 +42,7 @@ static uint32_t next_signed(struct reader *r)
 	return sum >> 1 ^ (0u - (sum & 1));
 }
 
-/* Adds what the next entry has. false: it is the end. */
+/* Adds the differences of the next entry to *bci and *line. false: the table has ended. */
 static bool next_entry(struct reader *r, uint32_t *bci, uint32_t *line)
 {
 	uint32_t b = next_byte(r);
@@ -63,7 +64,9 @@ uint32_t hotspot_line(const unsigned char *table, uint32_t n, uint32_t excess, u
 {
 	struct reader r = {.table = table, .n = n, .excess = excess};
 	uint32_t at = 0, line = 0, best = 0, best_at = 0;
-	bool beyond = false; /* an entry is behind bci: the others are not as near, as a rule */
+	/* An entry behind bci was seen. Entries that a truncated table lacks are rarely nearer to
+	 * bci then. */
+	bool beyond = false;
 
 	*first = 0;
 	while (next_entry(&r, &at, &line) && line < MOST_LINE) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lists.h"
 
-#define MOST_OFFSET 65536u /* of a field, and the largest size of a type */
+#define MOST_OFFSET 65536u /* the largest offset of a field, and the largest size of a type */
 
 static enum hotspot_lists check_layout(struct hotspot_memory *m, const struct hotspot_jvm *jvm)
 {
@@ -27,7 +27,7 @@ static enum hotspot_lists take_address(struct hotspot_memory *m, uint32_t *words
 	return HOTSPOT_LISTS_READ;
 }
 
-/* The bytes of the number that the field of this entry is, by the name of its type. */
+/* Sets the word to the size of the number in the entry's field: 2 or 4, by the name of its type. */
 static enum hotspot_lists take_bytes(struct hotspot_memory *m, uint32_t *word, uint64_t entry)
 {
 	static const char *const short_types[] = {"short", "unsigned short", "int16_t", "uint16_t",
@@ -45,7 +45,7 @@ static enum hotspot_lists take_bytes(struct hotspot_memory *m, uint32_t *word, u
 	return *type ? HOTSPOT_LISTS_READ : HOTSPOT_LISTS_STRANGE;
 }
 
-/* Sets the words of what is required by its entry at this address. */
+/* Sets the words of a requirement from its entry at this address. */
 static enum hotspot_lists take(struct hotspot_memory *m, uint32_t *words, const struct required *q,
 			       uint64_t entry)
 {
@@ -69,7 +69,7 @@ static enum hotspot_lists take(struct hotspot_memory *m, uint32_t *words, const 
 	return v < MOST_OFFSET ? HOTSPOT_LISTS_READ : HOTSPOT_LISTS_STRANGE;
 }
 
-/* How numbers are packed. */
+/* Sets HOTSPOT_EXCESS, which is subtracted from each byte of a packed number: 1 since JDK 20. */
 static enum hotspot_lists take_version(struct hotspot_memory *m, uint32_t *words)
 {
 	uint32_t version;
@@ -78,7 +78,7 @@ static enum hotspot_lists take_version(struct hotspot_memory *m, uint32_t *words
 		    m, words[HOTSPOT_VERSION] | (uint64_t)words[HOTSPOT_VERSION + 1] << 32,
 		    &version, sizeof(version)))
 		return HOTSPOT_LISTS_UNREADABLE;
-	/* 8 has a version of its own, 25 */
+	/* JDK 8 numbers the JVM apart: it is version 25 there */
 	words[HOTSPOT_EXCESS] = version >= 20 && !hotspot_has_one_heap(words);
 	return HOTSPOT_LISTS_READ;
 }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define BLOCK 65536u /* of memory that is mapped as far as that, else a page */
+#define BLOCK 65536u /* bytes of a read; where they are not all mapped, a page is read */
 #define PAGE 4096u
 #define BLOCKS 24u
 
@@ -16,10 +16,10 @@ struct block {
 struct hotspot_memory {
 	const struct fusee_unwinder_host *host;
 	uint64_t process;
-	uint32_t reads; /* that may still be made */
+	uint32_t reads; /* how many may still be made */
 	int err;
-	struct block *blocks[BLOCKS]; /* those that are read, from the first on */
-	uint32_t next;                /* that is replaced */
+	struct block *blocks[BLOCKS]; /* a cache, filled from its first element on */
+	uint32_t next;                /* the element that is replaced next */
 };
 
 struct hotspot_memory *hotspot_memory_new(const struct fusee_unwinder_host *host, uint64_t process,
@@ -64,7 +64,7 @@ static int read_block(struct hotspot_memory *m, struct block *b, uint64_t at, ui
 	return m->host->process_read(m->process, b->lo, b->bytes, len);
 }
 
-/* The block with this address. NULL: it cannot be read. */
+/* Returns the block that contains the address, NULL if it cannot be read. */
 static const struct block *block_of(struct hotspot_memory *m, uint64_t at)
 {
 	uint32_t i = m->next;

@@ -20,7 +20,8 @@ struct process {
 	struct hotspot_jvm jvm;
 };
 
-static int by_id(const void *a, const void *b) /* of processes and what they have */
+/* Every element of a tree begins with its 64-bit key. */
+static int by_id(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
@@ -45,8 +46,8 @@ static void *find(void *const *tree, uint64_t id)
 	return node ? *node : NULL;
 }
 
-/* Adds an element, which begins with its key and is not in the tree. It is the tree's, or freed. 0
- * or -ENOMEM. */
+/* Adds an element that is not yet in the tree, and owns it also on failure. NULL: its memory could
+ * not be had. 0 or -ENOMEM. */
 static int insert(void **tree, void *element)
 {
 	if (element && tsearch(element, tree, by_id))
@@ -55,7 +56,7 @@ static int insert(void **tree, void *element)
 	return -ENOMEM;
 }
 
-/* The process, made if it is new. NULL: no memory. */
+/* Finds or makes the process. NULL: no memory. */
 static struct process *process_of(void **processes, uint64_t id)
 {
 	struct process *p = find(processes, id);
@@ -75,7 +76,7 @@ struct hotspot_jvm *hotspot_names_jvm(void **processes, uint64_t process)
 	return p ? &p->jvm : NULL;
 }
 
-/* Adds an element of so many bytes to a tree of the process. The bytes, or -errno. */
+/* Adds an element to a tree of the process, and returns its size, `bytes`, or -ENOMEM. */
 static int keep(struct process *p, void **tree, void *element, size_t bytes)
 {
 	if (insert(tree, element))
@@ -86,7 +87,8 @@ static int keep(struct process *p, void **tree, void *element, size_t bytes)
 
 /* ---- methods ---- */
 
-/* Copies a text and its end; '/' of packages become '.'. What is behind it. */
+/* Copies a text of n bytes and terminates it; in the name of a class '/' becomes '.'. Returns the
+ * address of the terminator. */
 static char *put(char *to, const unsigned char *from, size_t n, bool is_class)
 {
 	for (size_t i = 0; i < n; i++)
@@ -140,7 +142,8 @@ static int add_method(struct process *p, uint64_t key, const unsigned char *byte
 /* ---- stubs ---- */
 
 static const struct {
-	const char *name, *shown; /* a beginning of the JVM's own, and what is shown; NULL: that */
+	const char *name;  /* how the JVM's name of the stub begins */
+	const char *shown; /* NULL: the JVM's name */
 	uint32_t flags;
 } stubs[] = {
 	{"to Java", "StubRoutines::call_stub", FUSEE_FRAME_HIDDEN},

@@ -72,20 +72,20 @@ const struct required hotspot_required[REQUIRED] = {
 	{"CodeBlob", "_relocation_size", HOTSPOT_BLOB_RELOCATIONS, FIELD, MAY, 0},
 	{"nmethod", "_orig_pc_offset", HOTSPOT_NMETHOD_ORIG_PC, FIELD, MAY, 0},
 	{"CompiledMethod", "_deopt_handler_begin", HOTSPOT_NMETHOD_DEOPT, FIELD, MAY, 0},
-	/* of 8, of 23 to 25, of 26 */
+	/* the field's name in JDK 8, in 23 to 25, and in 26 */
 	{"nmethod", "_deoptimize_offset", HOTSPOT_NMETHOD_DEOPT_OFFSET, FIELD, MAY, 0},
 	{"nmethod", "_deopt_handler_offset", HOTSPOT_NMETHOD_DEOPT_OFFSET, FIELD, MAY, 0},
 	{"nmethod", "_deopt_handler_entry_offset", HOTSPOT_NMETHOD_DEOPT_OFFSET, FIELD, MAY, 0},
 	{"PcDesc", "_pc_offset", HOTSPOT_PC_OFFSET, FIELD, MAY, 0},
 	{"PcDesc", "_scope_decode_offset", HOTSPOT_PC_SCOPE, FIELD, MAY, 0},
 	{"PcDesc", NULL, HOTSPOT_PC_SIZE, SIZE, MAY, 0},
-	/* for lines; the name of 17, and that of 21 */
+	/* for lines: the names in JDK 17, then those in 21 */
 	{"ConstMethod", "_flags", HOTSPOT_CONST_FLAGS, FIELD, MAY, 0},
 	{"ConstMethod", "_flags._flags", HOTSPOT_CONST_FLAGS, FIELD, MAY, 0},
 	{"ConstMethod", "_constMethod_size", HOTSPOT_CONST_WORDS, FIELD, MAY, 0},
 	{"ConstMethod::_has_linenumber_table", NULL, HOTSPOT_HAS_LINES, CONSTANT, MAY, 0},
 	{"ConstMethodFlags::_misc_has_linenumber_table", NULL, HOTSPOT_HAS_LINES, CONSTANT, MAY, 0},
-	/* for frames in Java's heap; the names of 21, and those of 25 */
+	/* for frames in Java's heap: the names in JDK 21, then those in 25 */
 	{"InstanceKlass", "_constants", HOTSPOT_CLASS_POOL, FIELD, MAY, 0},
 	{"InstanceKlass", "_fieldinfo_stream", HOTSPOT_CLASS_FIELDS, FIELD, MAY, 0},
 	{"Klass", "_layout_helper", HOTSPOT_KLASS_LAYOUT, FIELD, MAY, 0},

@@ -9,7 +9,7 @@
 #define NAME 96
 #define MOST_VALUE 65536u
 #define MOST_BUILTINS (1u << 26) /* bytes of the code of all builtins; releases have some 2 MiB */
-/* From JS_FUNCTION_TYPE on, of releases that do not say which type is the last. */
+/* How many types from JS_FUNCTION_TYPE on are functions, if a release does not export the last. */
 #define FUNCTION_TYPES 16u
 
 struct library {
@@ -21,8 +21,8 @@ struct library {
 
 static const char not_named[] = "JavaScript's functions are not named: this V8";
 
-/* The value of a variable of four bytes; variables without bytes in the file are 0. false: there is
- * no such variable. */
+/* Reads a variable of four bytes, 0 if the file has no bytes for it (.bss). false: there is no such
+ * variable. */
 static bool read_variable(const struct library *l, const char *name, int32_t *value)
 {
 	struct fusee_range at;
@@ -43,7 +43,7 @@ static bool read_constant(const struct library *l, const char *constant, int32_t
 	return read_variable(l, name, value);
 }
 
-/* 0 or -errno. */
+/* Checks the constants that the step relies on, and reads those that it needs. 0 or -errno. */
 static int read_words(struct library *l)
 {
 	int32_t value;
@@ -80,25 +80,27 @@ static int read_words(struct library *l)
 	return 0;
 }
 
-/* What releases do not export. */
+/* Sets the words that releases do not export. */
 static void derive(struct library *l)
 {
 	int32_t unused;
 
 	if (l->words[V8_LAST_FUNCTION] == l->words[V8_FIRST_FUNCTION])
 		l->words[V8_LAST_FUNCTION] += FUNCTION_TYPES;
-	/* BytecodeArray: the table follows the handlers', or since V8 12 the wrapper */
+	/* in a BytecodeArray the table of positions follows that of handlers; since V8 12 it
+	 * follows the wrapper */
 	l->words[V8_BYTECODE_POSITIONS] =
 		read_constant(l, "class_BytecodeArray__wrapper__Tagged_BytecodeWrapper_", &unused)
 			? 24
 			: 32;
-	l->words[V8_TABLE_DATA] = 16; /* behind the map and the length, as of all such arrays */
+	l->words[V8_TABLE_DATA] = 16; /* behind the map and the length */
 }
 
 /* ---- the builtins ---- */
 
-/* Reads a function of the form mov $value,%eax; ret, or lea value(%rip),%rax; ret, or
- * mov value(%rip),%eax; ret, each maybe behind endbr64 or a frame pointer's push. 0: it is none. */
+/* Returns what a function returns, by its instructions: mov $value,%eax or lea
+ * value(%rip),%rax or mov value(%rip),%eax, maybe behind endbr64 and push %rbp; mov
+ * %rsp,%rbp. 0: it has another form. */
 static uint64_t value_of(const struct library *l, const char *function)
 {
 	static const unsigned char endbr[] = {0xf3, 0x0f, 0x1e, 0xfa},
@@ -131,7 +133,8 @@ static uint64_t value_of(const struct library *l, const char *function)
 	return 0;
 }
 
-/* The code of the builtins: between symbols, or in stripped files as two functions have it. */
+/* Finds the code of the builtins: by variables that are symbols, or in stripped files by two
+ * exported functions that return address and size. */
 static bool find_builtins(const struct library *l, struct fusee_range *code)
 {
 	static const char *const begin[] = {"v8_Default_embedded_blob_code_data_",
@@ -151,7 +154,7 @@ static bool find_builtins(const struct library *l, struct fusee_range *code)
 	return code->lo && size > 0 && (uint32_t)size <= MOST_BUILTINS && code->hi <= UINT32_MAX;
 }
 
-/* 1 or -errno. */
+/* Makes the table of the file, and claims its builtins. 1 or -errno. */
 static int make(struct library *l)
 {
 	struct fusee_claim claim = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_STEP);

@@ -16,7 +16,8 @@ struct process {
 	struct v8_process v8;
 };
 
-static int by_id(const void *a, const void *b) /* of processes and what they have */
+/* Every element of a tree begins with its 64-bit key. */
+static int by_id(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
@@ -57,8 +58,8 @@ static void *find(void *const *tree, uint64_t id)
 	return node ? *node : NULL;
 }
 
-/* Adds an element, which begins with its key and is not in the tree. It is the tree's, or freed. 0
- * or -ENOMEM. */
+/* Adds an element that is not yet in the tree, and owns it also on failure. NULL: its memory could
+ * not be had. 0 or -ENOMEM. */
 static int insert(void **tree, void *element)
 {
 	if (element && tsearch(element, tree, by_id))
@@ -67,7 +68,7 @@ static int insert(void **tree, void *element)
 	return -ENOMEM;
 }
 
-/* The process, made if it is new. NULL: no memory. */
+/* Finds or makes the process. NULL: no memory. */
 static struct process *process_of(void **processes, uint64_t id)
 {
 	struct process *p = find(processes, id);
@@ -109,7 +110,8 @@ static char *put_point(char *to, uint32_t c)
 	return to;
 }
 
-/* Copies Latin-1 or UTF-16 as UTF-8, terminated; up to two bytes for each. */
+/* Copies a text of Latin-1 or UTF-16 as UTF-8, terminated: at most two bytes for each of
+ * its bytes. */
 static void put_text(char *to, const unsigned char *from, const struct v8_text *t)
 {
 	for (uint32_t i = 0; i + t->wide < t->bytes; i += 1u + t->wide) {
@@ -122,7 +124,7 @@ static void put_text(char *to, const unsigned char *from, const struct v8_text *
 			    ((from[i + 2] | (uint32_t)from[i + 3] << 8) & 0x3ff);
 			i += 2;
 		}
-		if (c) /* a text may have any character */
+		if (c) /* a NUL would end the copy */
 			to = put_point(to, c);
 	}
 	*to = '\0';
@@ -130,13 +132,13 @@ static void put_text(char *to, const unsigned char *from, const struct v8_text *
 
 /* ---- emissions ---- */
 
-/* Are the n bytes those of a struct of so many bytes, and of this text behind it? */
+/* Is n the size of a struct of `size` bytes and the text behind it? */
 static bool fits(uint64_t n, size_t size, const struct v8_text *t)
 {
 	return t->wide <= 1 && t->bytes == n - size;
 }
 
-/* Adds an element of so many bytes to a tree of the process. The bytes, or -errno. */
+/* Adds an element to a tree of the process, and returns its size, `bytes`, or -ENOMEM. */
 static int keep(struct process *p, void **tree, void *element, size_t bytes)
 {
 	if (insert(tree, element))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "positions.h"
 
-#define FARTHEST (1 << 30) /* the largest offset of code, and step between two entries */
+#define FARTHEST \
+	(1 << 30) /* the largest offset in code, and the largest step between two entries */
 
-/* A signed number, seven bits in each byte, the lowest first; its sign is the lowest bit. false:
- * the table ends in it, or it is too long. */
+/* Decodes a signed number: seven bits a byte, the lowest first; the lowest bit of all is the sign.
+ * false: the table ends within the number, or the number is too long. */
 static bool next(const unsigned char *table, uint32_t n, uint32_t *at, int64_t *value)
 {
 	uint64_t v = 0;
@@ -24,8 +25,8 @@ static bool next(const unsigned char *table, uint32_t n, uint32_t *at, int64_t *
 	return false;
 }
 
-/* Bit 0 says that it is no place in the script, 30 bits are the place and 1, 16 bits which function
- * was inlined and 1. */
+/* V8's SourcePosition: bit 0 is set if it is not in a script; then 30 bits with the position + 1,
+ * and 16 bits with the index + 1 of the place where the code was inlined. */
 struct v8_place v8_place_of(uint64_t raw)
 {
 	uint32_t v = (uint32_t)(raw >> 1) & 0x3fffffff;
@@ -35,13 +36,12 @@ struct v8_place v8_place_of(uint64_t raw)
 	return p;
 }
 
-/* The last place up to this offset, and the next. false: the table ends before an entry behind it.
- */
+/* Finds the last place up to this offset, and the place that follows. false: a truncated table ends
+ * before an entry behind the offset. */
 static bool find(const struct v8_table *t, uint32_t offset, struct v8_place *last,
 		 struct v8_place *following)
 {
-	int64_t code =
-		-1; /* the first entry may be that of the function itself, which begins there */
+	int64_t code = -1; /* so that the first entry, of the function itself, can be at offset 0 */
 	uint64_t raw = 0;
 	uint32_t at = 0;
 	int64_t v;
@@ -50,7 +50,7 @@ static bool find(const struct v8_table *t, uint32_t offset, struct v8_place *las
 	while (at < t->n) {
 		if (!next(t->at, t->n, &at, &v) || v > FARTHEST || v < -FARTHEST || code > FARTHEST)
 			return false;
-		code += v < 0 ? -(v + 1) : v; /* the sign: no statement begins there */
+		code += v < 0 ? -(v + 1) : v; /* negative: no statement begins there */
 		if (!next(t->at, t->n, &at, &v))
 			return false;
 		raw += (uint64_t)v;
@@ -67,7 +67,7 @@ struct v8_place v8_position(const struct v8_table *t, uint32_t offset)
 {
 	struct v8_place last, following;
 
-	if (!find(t, offset, &last, &following)) /* an entry behind those may be nearer */
+	if (!find(t, offset, &last, &following)) /* a missing entry may be nearer */
 		last.known = false;
 	return last;
 }

@@ -43,7 +43,7 @@ const struct v8_required v8_required[V8_REQUIRED] = {
 	 {"class_BytecodeArray__length__SMI", "class_FixedArrayBase__length__SMI"}},
 	{V8_BYTECODE_DATA, {"class_BytecodeArray__data__uintptr_t"}},
 	{V8_LAST_FUNCTION, {"LastJSFunctionType", "type_JSFunction__JS_FUNCTION_TYPE"}},
-	/* of compiled code */
+	/* to name functions that are inlined in compiled code, and its lines */
 	{V8_TYPE_CODE, {"type_Code__CODE_TYPE"}},
 	{V8_TYPE_STREAM, {"type_InstructionStream__INSTRUCTION_STREAM_TYPE"}},
 	{V8_CODE_START, {"class_Code__instruction_start__Address"}},

@@ -6,10 +6,10 @@
 #include <fusee/bytes.h>
 
 #define MOST_HOPS 4
-#define MOST_TEXT (32u << 20) /* bytes of a script */
+#define MOST_TEXT (32u << 20) /* bytes of a script's text */
 #define MOST_TRIES 8u
-#define MOST_NS 50000000u  /* of one call */
-#define PAUSE_NS 50000000u /* between two */
+#define MOST_NS 50000000u  /* how long a call reads */
+#define PAUSE_NS 50000000u /* between two calls that read */
 #define MOST_LINES (1u << 20)
 #define BLOCK 65536u
 #define TAG 1u
@@ -24,7 +24,8 @@ struct reader {
 	int err;
 };
 
-/* 0 if it can be read, else it is kept in r->err. */
+/* Reads memory of the process, unless an earlier read failed. 0, or the first error, which r->err
+ * keeps. */
 static int get(struct reader *r, uint64_t at, void *to, uint32_t len)
 {
 	if (!r->err)
@@ -32,13 +33,14 @@ static int get(struct reader *r, uint64_t at, void *to, uint32_t len)
 	return r->err;
 }
 
-/* An error of a machine that others use, too. */
+/* Is it an error of a busy machine, after which another try makes sense? */
 static bool may_pass(int err)
 {
 	return err == -EAGAIN || err == -ETIMEDOUT || err == -ENOBUFS || err == -EMFILE;
 }
 
-/* Follows a text to where its characters are. false: it is none, or cannot be read. */
+/* Follows a string to its characters, and sets at, wide and length. false: it is no string, its
+ * characters are not in one piece, or it cannot be read. */
 static bool resolve(struct reader *r, uint64_t text)
 {
 	const uint32_t *w = r->words;
@@ -46,14 +48,14 @@ static bool resolve(struct reader *r, uint64_t text)
 	uint16_t type;
 
 	for (int hop = 0; hop < MOST_HOPS; hop++) {
-		uint64_t fields[4]; /* map, hash and length, two more */
+		uint64_t fields[4]; /* map, hash and length, two that depend on the shape */
 		uint64_t *second = &fields[w[V8_CONS_SECOND] >> 3 & 3];
 		uint32_t length, shape;
 
 		if ((text & TAG_MASK) != TAG || get(r, text - TAG, fields, sizeof(fields)))
 			return false;
 		map = fields[0];
-		if (!(map & TAG_MASK)) { /* the garbage collector has moved it */
+		if (!(map & TAG_MASK)) { /* the garbage collector has moved the string there */
 			text = map + TAG;
 			continue;
 		}
@@ -76,24 +78,26 @@ static bool resolve(struct reader *r, uint64_t text)
 						       length
 					     : shape != w[V8_THIN])
 			return false;
-		text = fields[2]; /* parent, first or actual */
+		text = fields[2]; /* the parent of a slice, the first part, or the actual string */
 	}
 	return false;
 }
 
-/* The script's text now. false: it cannot be read. */
+/* Reads which string the script's text is now. false: it cannot be read. */
 static bool text_now(struct reader *r, uint64_t *text)
 {
 	return !get(r, r->s->script - TAG + r->words[V8_SCRIPT_SOURCE], text, sizeof(*text));
 }
 
-/* Finds the text of the script, which has as many characters as when the step met it. */
+/* Finds the characters of the script's text. false: the text is not there, or it has not as many
+ * characters as when the step saw it. */
 static bool find_text(struct reader *r)
 {
 	struct v8_source *s = r->s;
 
 	s->length = s->expected;
-	if (!s->tries && s->at) /* as the step has found it; if it has moved since, that is seen */
+	if (!s->tries &&
+	    s->at) /* where the step found them; is_there() notices if they have moved */
 		return (uint64_t)s->length << s->wide <= MOST_TEXT;
 	s->length = 0;
 	return text_now(r, &s->text) && resolve(r, s->text) && s->length == s->expected &&
@@ -112,7 +116,7 @@ static bool begin_line(struct v8_source *s, uint32_t position)
 	return true;
 }
 
-/* Takes the next character, at s->done. */
+/* Notes whether a line begins at or behind the next character. */
 static bool take(struct v8_source *s, uint32_t c)
 {
 	bool ok = true;
@@ -143,7 +147,7 @@ static void restart(struct v8_source *s)
 	s->state = ++s->tries < MOST_TRIES ? V8_SOURCE_NEW : V8_SOURCE_FAILED;
 }
 
-/* Is the text still where it was? It may have moved while it was read. */
+/* Is the text still where it was read? The garbage collector may have moved it meanwhile. */
 static bool is_there(struct reader *r)
 {
 	uint64_t text = 0;

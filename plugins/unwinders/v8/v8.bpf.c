@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The step for code of V8: its builtins, which are in the library, and what it has compiled. All of
- * it keeps frame pointers. Right below the saved frame pointer is a context, and below it the
- * function, if the frame is of a function of JavaScript, whichever way it is run; otherwise a
- * number that says what the frame is. So the chain of frame pointers leads to all functions but the
- * innermost, while that has not made its frame yet or has taken it down: it is not shown then.
+ * The step for code of V8: its builtins, which are in the library, and what it has compiled. All
+ * this code keeps frame pointers. Right below the saved frame pointer a frame of a function of
+ * JavaScript, interpreted or compiled, has a context and then the function; other frames have a
+ * number there, their type. So the chain of frame pointers leads to all functions. Only the
+ * innermost function is not shown while it has not yet made its frame, or no longer has it.
  */
 #include <fusee/unwinder.bpf.h>
 
@@ -12,7 +12,7 @@
 #include "emit.h"
 #include "state.h"
 
-#define FARTHEST (1ull << 21) /* bytes of one frame, at most */
+#define FARTHEST (1ull << 21) /* the most bytes of a frame */
 
 FUSEE_FN int is_exact(const struct fusee_unwind *u)
 {
@@ -28,8 +28,8 @@ FUSEE_FN int to_caller(struct fusee_unwind *u, __u64 pc, __u64 sp)
 	return FUSEE_NEXT;
 }
 
-/* The interrupted instruction is the first of push %rbp; mov %rsp,%rbp, the second, or ret. 1: the
- * state is the caller's. */
+/* Steps from code that was interrupted at push %rbp, at the mov %rsp,%rbp behind it, or at ret. 1:
+ * the state is the caller's. */
 static int leave_bare(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 saved[2];
@@ -56,7 +56,8 @@ FUSEE_PART(fusee_v8_leave_bare, leave_bare)
 
 /* ---- the frame of a function ---- */
 
-/* The offset of the bytecode that this frame is at. -1: it is compiled. */
+/* The offset of the bytecode that this interpreted frame executes. -1: the frame is not
+ * interpreted. */
 static int bytecode_offset(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 w[2]; /* offset, bytecode */
@@ -74,14 +75,14 @@ FUSEE_PART(fusee_v8_bytecode_offset, bytecode_offset)
 
 enum frame {
 	FRAME_UNKNOWN,
-	FRAME_PARTIAL,  /* its slots are not filled yet, or not its own any more */
-	FRAME_MARKED,   /* a number says what it is */
-	FRAME_FUNCTION, /* SHARED is its function's */
+	FRAME_PARTIAL,  /* its slots are not yet pushed, or already popped */
+	FRAME_MARKED,   /* it has a number, its type, in place of a context */
+	FRAME_FUNCTION, /* of a function of JavaScript; SHARED is set */
 };
 
-#define MOST_MARKER 256u /* twice the number of the last type of frames */
+#define MOST_MARKER 256u /* above twice the largest type of a frame, as slots have it */
 
-/* What the frame at fp is. */
+/* Returns the kind of the frame at fp. */
 static int look_at_frame(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 slots[2]; /* function, context */
@@ -105,7 +106,8 @@ static int look_at_frame(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_v8_look_at_frame, look_at_frame)
 
-/* Emits what is not yet known of CODE. */
+/* Emits the inlined functions of CODE, as find_inlined() `found`, and its positions: each unless it
+ * was emitted before. */
 FUSEE_FN void emit_unknown_code(struct fusee_unwind *u, int found)
 {
 	if (found && emit_code(u))
@@ -115,14 +117,17 @@ FUSEE_FN void emit_unknown_code(struct fusee_unwind *u, int found)
 		emit_positions(u, u->scratch[CODE], CODE_POSITIONS);
 }
 
-/* Pushes the function of SHARED, if that can be read. */
+/* Pushes the frame of the function of SHARED, if that can be read, and emits what is not yet known
+ * of it. */
 FUSEE_FN void push_function(struct fusee_unwind *u)
 {
 	int found = FUSEE_CALL(fusee_v8_find_function, u, 0), offset = -1, at = -1, inlined = -1;
 
 	if (found < 0)
 		return;
-	if (u->file) /* the interpreter's; code that replaced it in a loop has its frame still */
+	/* Interpreted frames are in a builtin, so in the file. Code that has replaced an
+	 * interpreted loop still has a frame that looks like them. */
+	if (u->file)
 		offset = FUSEE_CALL(fusee_v8_bytecode_offset, u, 0);
 	else
 		at = FUSEE_CALL(fusee_v8_find_code, u, 0);
@@ -148,7 +153,8 @@ static int v8_step(struct fusee_unwind *u)
 	int frame;
 
 	u->error = 0;
-	if (u->slab_words != V8_WORDS || !u->tls) /* over a stack copy nothing of it can be read */
+	if (u->slab_words != V8_WORDS ||
+	    !u->tls) /* over a copied stack no other memory can be read */
 		return FUSEE_PASS;
 	if (is_exact(u) && FUSEE_CALL(fusee_v8_leave_bare, u, 0) == 1)
 		return FUSEE_NEXT;

@@ -26,7 +26,7 @@ static int on_inspect(void *ctx, uint64_t file)
 
 static int claim(const struct v8 *v, uint64_t process, uint64_t lo, uint64_t hi)
 {
-	/* what is no function's may be in a perf map, so it is not claimed to be named */
+	/* no FUSEE_CLAIM_NAME: code other than functions may be named by a perf map */
 	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim,
 					   .flags = FUSEE_CLAIM_STEP | FUSEE_CLAIM_LIVE,
 					   .range = {lo, hi});
@@ -34,8 +34,8 @@ static int claim(const struct v8 *v, uint64_t process, uint64_t lo, uint64_t hi)
 	return lo < hi ? v->self.host->unwinder->process_claim(v->self.in, process, &c) : 0;
 }
 
-/* V8 reserves the memory of all its code, in chunks, and maps its builtins into the last of them
- * again. */
+/* V8 reserves one range of memory for all its code, in chunks, and maps its builtins once more into
+ * the last of these. */
 #define CHUNK 0x40000u
 #define CODE_RANGE (512ull << 20)
 
@@ -48,7 +48,7 @@ static int claim_around(const struct v8 *v, uint64_t process, uint64_t builtins_
 
 #define PAGE 4096u
 
-/* Does this mapping have the builtins, and no other code of the file? */
+/* Does this mapping have the file's builtins and no other code of it? */
 static bool is_builtins(const struct v8_process *p, const struct fusee_mapping_view *m)
 {
 	uint64_t lo = m->lo - m->bias, hi = m->hi - m->bias;
@@ -59,7 +59,7 @@ static bool is_builtins(const struct v8_process *p, const struct fusee_mapping_v
 
 #define MOST_HEAD 0x8000u
 
-/* Is this memory the code of a chunk? Its head says how large it is. */
+/* Is this memory the code of a chunk? The chunk's head has its size. */
 static bool is_chunk(const struct v8 *v, uint64_t process, uint64_t lo, uint64_t hi)
 {
 	uint64_t chunk = lo & ~(uint64_t)(CHUNK - 1), size;
@@ -89,8 +89,8 @@ static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_vie
 
 /* ---- lines ---- */
 
-#define MOST_NS 50000000u       /* of one call */
-#define MOST_LINES (4ull << 20) /* of a process, which may be hostile */
+#define MOST_NS 50000000u       /* how long a refresh reads */
+#define MOST_LINES (4ull << 20) /* lines of all scripts of a process, which may be hostile */
 
 struct reading {
 	struct v8 *v;
@@ -109,7 +109,7 @@ static bool read_script(void *arg, struct v8_file *f)
 	return fusee_now(CLOCK_MONOTONIC) < r->until;
 }
 
-/* Reads the text of this script, of a process with V8. */
+/* Reads the text of this script, if its process runs V8. */
 static void read_new(struct v8 *v, uint64_t process, uint64_t key)
 {
 	struct v8_process *p = v8_names_process(&v->processes, process);
@@ -120,7 +120,7 @@ static void read_new(struct v8 *v, uint64_t process, uint64_t key)
 		read_script(&r, f);
 }
 
-/* Reads the texts of scripts that are new. */
+/* Goes on reading the texts of scripts that are not read yet. */
 static int on_refresh(void *ctx, uint64_t process)
 {
 	struct v8 *v = ctx;
@@ -139,7 +139,7 @@ static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e
 	struct v8 *v = ctx;
 	int kept = v8_names_add(&v->processes, process, e->kind, e->key, e->bytes.p, e->bytes.len);
 
-	if (kept > 0 && e->kind == V8_SCRIPT) /* the process may end soon */
+	if (kept > 0 && e->kind == V8_SCRIPT) /* now, as the process may end soon */
 		read_new(v, process, e->key);
 	if (kept < 0)
 		fusee_count_by(&v->self, "functions_lost", "reason",
@@ -150,7 +150,7 @@ static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e
 	return kept;
 }
 
-/* A function at this place of its script. 0 or -errno. */
+/* Appends the frame of a function at this place in its script. 0 or -errno. */
 static int show(struct v8 *v, uint64_t process, const struct v8_named *named, struct v8_place at,
 		struct fusee_frame_out *out)
 {
@@ -162,17 +162,18 @@ static int show(struct v8 *v, uint64_t process, const struct v8_named *named, st
 	f.function = fusee_text(*named->name ? named->name : "(anonymous)");
 	f.flags = named->flags & V8_IS_BUILTIN ? FUSEE_FRAME_BUILTIN : 0;
 	if (file) {
-		read_new(v, process, named->script); /* if that was not possible before */
+		read_new(v, process, named->script); /* if earlier tries failed */
 		f.file = fusee_text(file->name);
 		f.line = at.known ? v8_source_line(&file->source, at.position) : 0;
 	}
 	return v->self.host->unwinder->frame(out, &f);
 }
 
-#define MOST_DEPTH 32 /* of functions that were inlined into each other */
+#define MOST_DEPTH 32 /* how deep functions are inlined into each other */
 
-/* Shows the functions that were inlined at a place of compiled code, innermost first, and *at
- * becomes the place in the function that they were inlined into. Their number, or -errno. */
+/* Appends frames of the functions that were inlined at this place in compiled code, innermost
+ * first, and sets *at to the place in the function that they were inlined into. Returns their
+ * number, or -ENOMEM. */
 static int show_inlined(struct v8 *v, const struct fusee_raw_frame *frame,
 			const struct v8_named *code, struct v8_place *at,
 			struct fusee_frame_out *out)
@@ -192,11 +193,11 @@ static int show_inlined(struct v8 *v, const struct fusee_raw_frame *frame,
 		if (!chain[n])
 			break;
 		places[n] = *at;
-		/* of an instruction between two calls the function is known, not the line */
+		/* between two calls an instruction's function is known, but not its line */
 		places[n].known = n || !(frame->v[1] & V8_IS_EXACT);
 		*at = v8_place_of((uint64_t)i->position);
 	}
-	if (at->inlined >= 0) { /* it makes no sense, or is not known yet */
+	if (at->inlined >= 0) { /* the chain is invalid, too long, or not known yet */
 		*at = (struct v8_place){0, -1, false};
 		return 0;
 	}
@@ -214,7 +215,7 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 	const struct v8_named *named, *code;
 	int n = 0;
 
-	if (frame->addr) /* the machine's frame of code that no step has named */
+	if (frame->addr) /* a frame of native code, which no step has named */
 		return 0;
 	named = v8_names_function(&v->processes, frame->process, frame->v[0]);
 	if (!named)

@@ -10,10 +10,10 @@
 #include "state.h"
 #include "../insn/insn.h"
 
-#define MAX_ROUNDS 16         /* each goes backwards through all, and forwards */
-#define MAX_TABLES 2          /* times that tables are looked through */
-#define MAX_PLACES (1u << 24) /* their number stands where a state has 24 bits */
-#define SWEPT OWN             /* the byte's low bits are the number of a place */
+#define MAX_ROUNDS 16         /* a round goes through all places backwards, then forwards */
+#define MAX_TABLES 2          /* how often tables are searched */
+#define MAX_PLACES (1u << 24) /* a place's number takes the 24 bits of a state */
+#define SWEPT OWN             /* the byte's low bits are the number of its place */
 #define FREE_MASK (COVERED | STATE | INSIDE | DOUBT)
 #define INDEX 0xffffffu
 
@@ -25,7 +25,7 @@ struct place {
 	uint32_t packed; /* its state, where PROVED */
 	uint8_t what;
 	uint8_t len;
-	uint8_t plain; /* it does nothing to sp, to rbp and to the flow, nor with copies of sp */
+	uint8_t plain; /* it changes neither sp nor rbp nor copies of sp, and execution goes on */
 };
 
 struct back {
@@ -36,7 +36,7 @@ struct back {
 	size_t n;
 	uint64_t cap;
 	struct code_labels labels;
-	struct code_entries suspects; /* calls of these may not come back */
+	struct code_entries suspects; /* functions that may never return */
 	int changed;
 };
 
@@ -55,7 +55,7 @@ static int add_place(struct back *b, size_t at, const struct insn *in)
 	return 0;
 }
 
-/* How many of `len` bytes behind the first belong to nothing else. */
+/* How many of the instruction's `len` bytes belong to no other instruction. */
 static unsigned int is_free(const struct back *b, size_t at, unsigned int len)
 {
 	unsigned int i = 1;
@@ -66,8 +66,8 @@ static unsigned int is_free(const struct back *b, size_t at, unsigned int len)
 	return i;
 }
 
-/* Data, or not where an instruction begins: decoding goes on at the next boundary that functions
- * have, or where something leads to. */
+/* Where decoding goes on behind bytes that are no instruction: at the next multiple of 16, where
+ * functions begin, or the next target of a jump. */
 static size_t resume(const struct back *b, size_t at)
 {
 	do
@@ -117,7 +117,7 @@ static int state_at(const struct back *b, size_t at, struct code_state *s)
 	return (v & (STATE | DOUBT)) == STATE ? PROVED : UNKNOWN;
 }
 
-/* Where a direct jump leads. */
+/* The state that a direct jump needs, by its target. */
 static int state_behind_jump(const struct back *b, size_t at, const struct insn *in,
 			     struct code_state *s)
 {
@@ -138,7 +138,7 @@ static int state_behind_jump(const struct back *b, size_t at, const struct insn 
 	return code_text_is_padding(b->code, b->bytes, to) ? UNKNOWN : state_at(b, to, s);
 }
 
-/* Does the call come back, as far as others of the same function, and what is behind it, say? */
+/* Does the callee return, by what is known of it and by the bytes behind the call? */
 static int comes_back(const struct back *b, size_t at, const struct insn *in)
 {
 	uint64_t callee = code_callee(b->code, at, in);
@@ -155,13 +155,13 @@ static int comes_back(const struct back *b, size_t at, const struct insn *in)
 
 /* ---- backwards ---- */
 
-/* Into another function nothing falls. */
+/* The state at the next instruction; unknown if that begins another function. */
 static int falls_to(const struct back *b, size_t next, struct code_state *s)
 {
 	return next < b->code->len && b->bytes[next] & SURE ? UNKNOWN : state_at(b, next, s);
 }
 
-/* The state before an instruction, by the way on from behind it. */
+/* The state behind an instruction, by where execution goes on. */
 static int state_behind(const struct back *b, size_t at, const struct insn *in,
 			struct code_state *s)
 {
@@ -180,7 +180,7 @@ static int state_behind(const struct back *b, size_t at, const struct insn *in,
 	case INSN_ODD_RETURN:
 		return UNKNOWN;
 	case INSN_CALL:
-		/* else another function stands behind it */
+		/* if it does not return, another function may follow */
 		return comes_back(b, at, in) && state_at(b, next, s) == PROVED ? PROVED : UNKNOWN;
 	default:
 		return falls_to(b, next, s);
@@ -246,8 +246,8 @@ static void learn_at(struct back *b, size_t at, int what, const struct code_stat
 		learn(b, &b->places[b->bytes[at] & INDEX], what, s);
 }
 
-/* What stands behind a call is another function's if that contradicts, and may be where functions
- * are aligned. */
+/* Not if the code behind the call contradicts the state, or is at a multiple of 16: then it may be
+ * another function. */
 static void go_on_behind_call(struct back *b, const struct place *p, const struct insn *in,
 			      const struct code_state *s)
 {
@@ -288,7 +288,7 @@ static void go_on_from(struct back *b, const struct place *p)
 		learn_at(b, p->at + in.len, p->what, &s);
 }
 
-/* What is refuted makes doubtful what it leads to. */
+/* Passes on what is known of each place; places that a refuted place leads to become doubtful. */
 static void go_on(struct back *b)
 {
 	for (size_t i = 0; i < b->n; i++)
@@ -298,7 +298,8 @@ static void go_on(struct back *b)
 
 /* ---- places that tables name ---- */
 
-/* May an instruction begin there, with this state as far as is known? 2: it is known. */
+/* May a table's entry lead here? 0: no; 1: nothing contradicts; 2: the state here is proved and
+ * fits. */
 static int is_label(void *ctx, size_t at)
 {
 	const struct back *b = ctx;
@@ -318,7 +319,7 @@ static void learn_label(void *ctx, size_t at)
 	learn_at(b, at, PROVED, &b->labels.state);
 }
 
-/* Without symbols also where nothing is pushed, behind the end of what is before it. */
+/* Without symbols also where nothing is pushed and the code before ends. */
 static int begins_function(const struct back *b, size_t at)
 {
 	struct code_state s;
@@ -327,7 +328,7 @@ static int begins_function(const struct back *b, size_t at)
 				       code_state_is_start(&s) && code_text_may_begin(b->code, at));
 }
 
-/* The instructions of a function are those up to the next. */
+/* Searches tables function by function; a function ends where the next begins. */
 static int go_by_tables(struct back *b)
 {
 	size_t lo = 0;
@@ -368,7 +369,7 @@ static int note_call(const struct back *b, const struct place *p, const struct i
 /* Padding between functions has no rows. */
 static int mark(struct back *b, struct code_entries *calls)
 {
-	size_t end = 0; /* here begins what is padding, if it is nops */
+	size_t end = 0; /* nops from here on are padding */
 	int err = 0;
 
 	for (size_t i = 0; i < b->n; i++)

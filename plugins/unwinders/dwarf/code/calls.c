@@ -3,8 +3,8 @@
 
 #include "data.h"
 
-#define MAX_LEAF 1024    /* instructions of a function that calls nothing */
-#define MAX_LOOKED_AT 64 /* instructions of a function in which its return is looked for */
+#define MAX_LEAF 1024    /* instructions of a leaf function that are read */
+#define MAX_LOOKED_AT 64 /* instructions of a function that are read to find its return */
 
 uint64_t code_callee(const struct code *code, size_t at, const struct insn *in)
 {
@@ -15,7 +15,7 @@ uint64_t code_callee(const struct code *code, size_t at, const struct insn *in)
 	return in->slot ? code->vaddr + at + (uint64_t)in->slot : 0;
 }
 
-/* What a file may be made to have looked at in vain is limited: time grows with the text. */
+/* Limits what a hostile file can make us read in vain, so that time grows with the text only. */
 static int spent(const struct code *code, size_t looked_at)
 {
 	return looked_at > 4 * code->len + (1u << 16);

@@ -53,7 +53,7 @@ struct tracer {
 	uint32_t *bytes;         /* flags and state of each byte of text */
 	struct branches pending; /* branches still to be followed */
 	struct branches behind;  /* addresses behind calls that may not return */
-	struct branches met;     /* where paths came to what was not OWN then */
+	struct branches met;     /* where paths came to code followed from another function */
 	struct followed *seen;   /* instructions of this function */
 	size_t n_seen;
 	uint64_t cap_seen;
@@ -63,9 +63,9 @@ struct tracer {
 	size_t undone;       /* instructions that this pass followed on trial, and forgot */
 	struct code_entries *sure, *maybe;
 	struct outcome now; /* of this function */
-	size_t limit;       /* of `seen`: the path behind a call may come to here */
+	size_t limit;       /* of n_seen, for the path behind a call; SIZE_MAX: none */
 	int trial;          /* what is followed is undone if it leads to doubt */
-	int again;          /* the path has come to what was OWN already, with another state */
+	int again;          /* the path repeats this function's code, with another state */
 	int found;          /* functions that don't return, new in this pass */
 	int err;
 };
@@ -122,8 +122,8 @@ static void forget(struct tracer *t, size_t first)
 	}
 }
 
-/* Trials fail in time that grows with the text, not with its square: what a file may be made to
- * follow in vain is limited. What is not tried has no rows. */
+/* Limits what failed trials may cost, so that time grows with the text, not with its square. Code
+ * that is not tried has no rows. */
 static int spent(const struct tracer *t)
 {
 	return t->undone > 16 * t->code->len + (1u << 20);
@@ -192,7 +192,7 @@ static void end(struct tracer *t, int proves)
 	t->now.proved += proves && !t->again;
 }
 
-/* By its name, or by its instructions. */
+/* Does the function never return, by its name or its instructions? */
 static int is_noreturn(const struct tracer *t, uint64_t vaddr)
 {
 	size_t at;
@@ -267,8 +267,7 @@ static int call(struct tracer *t, size_t at, const struct insn *in, const struct
 
 static void spread_doubt(struct tracer *t, size_t at);
 
-/* Is another instruction followed from the middle of what would be one here? Not a contradiction is
- * the one behind a lock prefix. */
+/* Was an instruction followed that begins inside these bytes, other than behind a lock prefix? */
 static int overlaps(struct tracer *t, size_t at, unsigned int len)
 {
 	for (unsigned int i = t->code->bytes[at] == 0xf0 ? 2 : 1; i < len; i++) {
@@ -294,7 +293,7 @@ static int follow(struct tracer *t, size_t at, struct code_state *s, size_t *nex
 		t->now.doubt = 1;
 		return 0;
 	}
-	if (in.effect == INSN_CALL) /* its row is that of the callee's caller, too */
+	if (in.effect == INSN_CALL) /* the callee may overwrite it, and this row holds in it, too */
 		code_state_lose_red_zone(s);
 	remember(t, at, in.len, s);
 	*next = at + in.len;
@@ -372,7 +371,7 @@ static int merge(struct tracer *t, size_t at, struct code_state *s)
 	}
 	if (!(t->bytes[at] & OWN)) {
 		later(t, &t->met, at, &old);
-		/* as that code's return does */
+		/* that code's return proves as much as this function's own */
 		t->now.proved += t->limit == SIZE_MAX && same && !t->again;
 	} else {
 		t->now.meetings += t->limit != SIZE_MAX && same && !t->again;
@@ -380,7 +379,7 @@ static int merge(struct tracer *t, size_t at, struct code_state *s)
 	return code_state_pack(&t->states, s) != code_state_pack(&t->states, &old);
 }
 
-/* Nothing more is to be learned: the path of a trial has failed. */
+/* Has the trial failed, so that following it further is useless? */
 static int failed(const struct tracer *t)
 {
 	return t->err || (t->trial && (t->now.doubt || t->n_seen > t->limit));
@@ -467,7 +466,7 @@ static int is_function(const struct outcome *o)
 	       (o->proved || (!o->ends && !o->jumps && o->aligned && !o->unaligned));
 }
 
-/* What the instructions of this function call and point to are functions, too. */
+/* Notes what this function's instructions call, and what they point to, as functions. */
 static void note_all(struct tracer *t)
 {
 	for (size_t i = 0; i < t->n_seen && !t->err; i++) {
@@ -483,8 +482,8 @@ static void note_all(struct tracer *t)
 	}
 }
 
-/* No path leaves this function. Those that go on in code of another, as it was followed from there,
- * may return there. */
+/* Does no path leave this function? Paths that go on in another function's code may return
+ * there. */
 static int never_returns(const struct tracer *t)
 {
 	const struct outcome *o = &t->now;
@@ -547,7 +546,7 @@ static void follow_all(struct tracer *t)
 	}
 }
 
-/* What no path leads to is found by the ways out of it. What that calls are functions, too. */
+/* Finds code that no path leads to, backwards from its exits; its callees are functions, too. */
 static void find_others(struct tracer *t)
 {
 	for (int pass = 0; pass < MAX_PASSES && !t->err; pass++) {

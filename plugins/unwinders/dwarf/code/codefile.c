@@ -35,7 +35,7 @@ static int is_part(const struct fusee_str *names, uint64_t at)
 	return 0;
 }
 
-/* Where symbols say that functions and parts of them begin. */
+/* Adds the functions, and moved parts of functions, of a symbol table. */
 static int add_symbols(const struct fusee_unwinder_host *host, uint64_t file, const char *name,
 		       const char *of_names, struct code_entries *sure, struct code *code)
 {
@@ -110,7 +110,7 @@ static int is_padding(const struct code *text, uint64_t lo, uint64_t hi)
 	return 1;
 }
 
-/* Text without rows, and what is described within it: pairs of addresses. */
+/* Adds a stretch of text without rows, as a pair of addresses, or extends the pair before. */
 static int add_stretch(struct code_entries *e, const struct code *text, uint64_t lo, uint64_t hi)
 {
 	int err;
@@ -205,7 +205,7 @@ static int add_words(const struct fusee_unwinder_host *host, uint64_t file, stru
 	return err;
 }
 
-/* A piece ends where a function begins, if one does in its second half. */
+/* A piece ends before a function that begins in its second half, if there is one. */
 static uint64_t piece_end(uint64_t lo, uint64_t hi, const struct code_entries *sure)
 {
 	uint64_t at;
@@ -216,7 +216,7 @@ static uint64_t piece_end(uint64_t lo, uint64_t hi, const struct code_entries *s
 	return at > lo + MAX_PIECE / 2 ? at : lo + MAX_PIECE;
 }
 
-/* Without memory for a piece it has no rows, as without time. */
+/* A piece has no rows if there is no memory or no time for it. */
 static int try_piece(struct table_build *build, const struct code *code, uint64_t lo, uint64_t len,
 		     const struct code_entries *maybe, struct rows *ret)
 {

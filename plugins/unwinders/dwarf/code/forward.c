@@ -217,7 +217,7 @@ static void enqueue(struct forward *f, uint32_t node)
 	f->nodes[node].queued = 1;
 }
 
-/* What is proved behind the instruction. 1: it says more than before. */
+/* Adds a proof to what is known behind the instruction. 1: more is known than before. */
 static int learn(struct forward *f, uint32_t node, struct forward_proof p)
 {
 	struct node *n = &f->nodes[node];
@@ -259,7 +259,7 @@ static uint32_t node_at(struct forward *f, size_t at)
 	return f->n - 1;
 }
 
-/* One path goes from a node to this place. */
+/* Adds a path from the node to this place. */
 static void lead_to(struct forward *f, uint32_t from, int64_t to)
 {
 	uint32_t node;
@@ -450,7 +450,7 @@ struct forward_proof forward_at(const struct forward *f, uint64_t vaddr)
 
 /* ---- rows ---- */
 
-/* The rule that no plain rule has room for. */
+/* Makes a special rule, for what plain rules cannot express. */
 static uint32_t special_of(struct table_build *build, const struct forward_proof *p)
 {
 	uint32_t reg = p->kind == FORWARD_BY_FP ? 6 : 7, flags = DWARF_FP_UNKNOWN;

@@ -6,7 +6,7 @@
 #include "data.h"
 #include "../insn/parts.h"
 
-#define MAX_TABLES 256 /* that one function points to */
+#define MAX_TABLES 256 /* tables that one function points to */
 #define MAX_LABELS 1024
 #define MAX_LOOKED_AT (1u << 20) /* entries, of one text */
 

@@ -23,7 +23,7 @@ static const char *const noreturn[] = {
 	"_ZSt10unexpectedv", "_ZSt9terminatev",
 	"_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE"};
 
-/* std::__throw_length_error(char const *) and its brothers: _ZSt, a length, __throw_. */
+/* Is it std::__throw_length_error(char const *) or alike: _ZSt, a length, __throw_? */
 static int throws(const char *name)
 {
 	if (strncmp(name, "_ZSt", 4))

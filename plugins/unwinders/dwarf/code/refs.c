@@ -27,7 +27,8 @@ static int add_target(const struct scan *s, size_t at)
 	return i % 2 ? code_entries_add(s->maybe, vaddr) : 0;
 }
 
-/* What is found of one opcode in [at, end), all of it described. */
+/* Adds the targets of one opcode in [at, end), which is text that call frame information
+ * describes. */
 static int scan_for(const struct scan *s, size_t at, size_t end, int opcode)
 {
 	const uint8_t *bytes = s->text->bytes, *p;

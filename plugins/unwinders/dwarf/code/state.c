@@ -28,7 +28,7 @@ void code_state_lose_red_zone(struct code_state *s)
 
 /* The functions return what code_state_apply() returns. */
 
-/* The word with a copy is then at another distance from sp. */
+/* sp moves: adjusts the distance of the word that has a copy. */
 static int move_word(struct code_state *s, int64_t bytes)
 {
 	int64_t word = (int64_t)s->word - bytes / 8;
@@ -109,7 +109,7 @@ static int pop_fp(struct code_state *s)
 	return write_fp(s) || move_sp(s, 8) ? -1 : 0;
 }
 
-/* The same without a pop. */
+/* rbp is read from the stack without a pop. */
 static int load_fp(struct code_state *s, int64_t bytes_above_sp)
 {
 	int64_t slot = (int64_t)s->depth - bytes_above_sp / 8;
@@ -164,7 +164,7 @@ static int sp_from_copy(struct code_state *s, uint32_t copy, int64_t bytes)
 	return 0;
 }
 
-/* Is that the word which the copy is in? */
+/* Does the instruction access the word that has the copy? */
 static int is_word(const struct code_state *s, const struct insn *in)
 {
 	return s->word && in->at == 8 * ((int32_t)s->word - (int32_t)CODE_WORD_0);

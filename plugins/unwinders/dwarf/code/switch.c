@@ -184,7 +184,7 @@ static int read_at(const struct code_bytes *text, size_t at, struct insn_parts *
 	return insn_read(text->p + at, text->len - at, d);
 }
 
-/* How many instructions, the jump among them, say that it reads a table. 0: none. */
+/* How many instructions, the jump among them, read the table. 0: the jump reads none. */
 static size_t begin(struct search *s, const struct code_bytes *text, const size_t *path, size_t n)
 {
 	struct insn_parts jump, sum, load;
@@ -246,7 +246,7 @@ int code_switch_entry(const struct code_switch *s, const struct code_bytes *data
 	return 0;
 }
 
-/* ---- those that were found ---- */
+/* ---- the tables that were found ---- */
 
 /* The slot of this jump, or an empty one. There is always an empty one. */
 static struct code_switches_slot *slot_of(const struct code_switches *s, size_t at)
