@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cursor.h"
 
-/* A planted bug shows that the fuzzer finds such a thing (tests/fuzz/planted). */
+/* tests/fuzz/planted builds this with a fault, a read of one byte too many, which the fuzzer must
+ * find. */
 #ifdef FUSEE_PLANTED_BUG
 #define SLACK 1
 #else

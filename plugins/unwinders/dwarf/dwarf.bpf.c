@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The step of the dwarf unwinder: by the table that inspect() made. x86-64. */
+/* The step of the dwarf unwinder, which follows the table that inspect() made. x86-64. */
 #include <fusee/unwinder.bpf.h>
 
 #include "reasons.h"
 #include "table.h"
 
-#define SEARCH_STEPS 9 /* up to 256 rows in a block */
+#define SEARCH_STEPS 9 /* of a binary search: a block has at most 256 rows */
 
 /* struct ucontext of x86-64 Linux (asm/ucontext.h, asm/sigcontext.h): the general registers from
  * byte 40 on, and their DWARF numbers; rip follows rsp. */
@@ -24,19 +24,20 @@ FUSEE_FN __u64 add_signed(__u64 base, __s32 n)
 	return base + (__u64)(__s64)n;
 }
 
-/* What a search reads of the header of the table at word `from`. */
+/* Where a table has the block of an address, and its index and rows. */
 struct places {
 	__u32 block, index_at, rows_at, rows;
 };
 
-/* Sets it for an address. 0; 1: it is in no block; -1: the table is damaged. */
+/* Reads the header of the table at word `from`. 0; 1: the address is in no block; -1: the table is
+ * damaged. */
 FUSEE_FN int load_places(struct fusee_unwind *u, __u32 from, __u64 at, struct places *p)
 {
 	struct fusee_page_words header;
 	__u64 block;
 	__u32 magic, blocks;
 
-	/* where it is, no page ends within the header */
+	/* headers are aligned, so that none lies in two pages */
 	if (from % DWARF_HEADER_WORDS || fusee_table_words(u, from, DWARF_HEADER_WORDS, &header))
 		return -1;
 	magic = fusee_table_word(&header, DWARF_MAGIC);
@@ -53,8 +54,8 @@ FUSEE_FN int load_places(struct fusee_unwind *u, __u32 from, __u64 at, struct pl
 	return block >= blocks;
 }
 
-/* The rule of the last row at or below pc_low: of the `count` rows of the block, or of the row
- * before them. All are consecutive words. */
+/* Returns the rule of the last row at or below pc_low: the last of `before` rows and then `count`
+ * rows of the block, all consecutive words. */
 FUSEE_FN __u32 search_words(const struct fusee_page_words *rows, __u32 before, __u32 count,
 			    __u32 pc_low)
 {
@@ -68,11 +69,11 @@ FUSEE_FN __u32 search_words(const struct fusee_page_words *rows, __u32 before, _
 		else
 			high = middle;
 	}
-	/* no row begins at or below pc, and the block is the first with rows */
+	/* low + before is 0 if the block is the first with rows, and all of them are above pc */
 	return low + before ? fusee_table_word(rows, low + before - 1) >> 16 : DWARF_RULE_NONE;
 }
 
-/* The same for rows that the kernel holds in two pieces. -1: the table is damaged. */
+/* The same for rows that do not lie in one page of the kernel's copy. -1: the table is damaged. */
 FUSEE_FN int search_slab(struct fusee_unwind *u, __u64 rows_at, __u32 rows, __u32 first,
 			 __u32 count, __u32 pc_low)
 {
@@ -95,8 +96,8 @@ FUSEE_FN int search_slab(struct fusee_unwind *u, __u64 rows_at, __u32 rows, __u3
 	return (int)(row >> 16);
 }
 
-/* The rule for `at`, DWARF_RULE_NONE if there is no row; -1: the table is damaged. from: the
- * table's first word, not 0 for that of saves, whose rules are patterns. */
+/* The rule for `at`, DWARF_RULE_NONE if there is no row; -1: the table is damaged. from: the word
+ * where the table begins; not 0: the table of saves, whose rules are patterns. */
 FUSEE_FN int find_rule(struct fusee_unwind *u, __u32 from, __u64 at)
 {
 	struct fusee_page_words rows;
@@ -118,19 +119,19 @@ FUSEE_FN int find_rule(struct fusee_unwind *u, __u32 from, __u64 at)
 	return fusee_table_holds(u, &rows) ? -1 : (int)word;
 }
 
-/* In place of a special of kind END once it was looked up, since each complete stack ends at such a
- * special. No table has this rule, CFA = sp. */
+/* Replaces a special of kind END in the cache: each complete stack ends with such a special, which
+ * need not be looked up again. No table has this rule, which would be CFA = sp. */
 #define RULE_END ((int)DWARF_RULE_SP(0, 1))
 
 enum { REMEMBERED_RULES, REMEMBERED_PATTERNS, REMEMBERED_KINDS };
 
 #ifdef __bpf__
 /*
- * A cache of rules by pc, and one of patterns. An entry is one word, so that no CPU reads half of
- * another CPU's write. The key, slab_id (29 bits) and address (32 bits), is mixed by a
- * multiplication that is reversible. 13 bits of the result are the index of the entry, the other 48
- * are its upper bits: together they are the complete key, so that no other key matches. The lower
- * 16 bits are the rule.
+ * Two caches by pc: of rules and of patterns. An entry is one word, so that no CPU reads half of
+ * what another CPU writes. The key, slab_id (29 bits) and address (32 bits), is multiplied by an
+ * odd number, which can be undone. The upper 13 bits of the product are the index of the entry; the
+ * other 48 bits are the entry's tag, above the 16 bits of the rule. Index and tag together
+ * determine the key, so that no other key matches.
  */
 #define PLACE_BITS 13
 #define ADDRESS_BITS 32
@@ -147,7 +148,7 @@ struct {
 	__type(value, struct remembered);
 } fusee_dwarf_rules SEC(".maps") __attribute__((weak));
 
-/* The cache entry for `at`, and in *tag its upper bits. NULL: this key is not cached. */
+/* Returns the cache entry for `at`, and sets *tag. NULL: this key cannot be cached. */
 FUSEE_FN volatile __u64 *entry_of(struct fusee_unwind *u, __u32 kind, __u64 at, __u64 *tag)
 {
 	__u64 key = (u->slab_id << ADDRESS_BITS | at) * 0x9e3779b97f4a7c15ull;
@@ -197,14 +198,15 @@ FUSEE_FN void remember_rule(struct fusee_unwind *u, __u32 kind, __u64 at, __u32 
 }
 #endif
 
-/* The address whose rule holds in this frame. */
+/* The address to look up for this frame: a return address may be behind the last byte of its
+ * function, so the byte before it. */
 FUSEE_FN __u64 place_of(const struct fusee_unwind *u)
 {
 	return u->offset - (u->flags & FUSEE_PC_EXACT ? 0 : 1);
 }
 
-/* Where special i is; 0: the table is damaged. The header's words are read one by one: a walk in
- * the kernel has little stack. */
+/* The word where special i begins; 0: the table is damaged. It reads single words of the header,
+ * not all of it, as a walk in the kernel has little stack. */
 FUSEE_FN __u64 special_at(struct fusee_unwind *u, __u32 i)
 {
 	__u32 n;
@@ -216,7 +218,7 @@ FUSEE_FN __u64 special_at(struct fusee_unwind *u, __u32 i)
 	return (__u64)n + i * DWARF_SPECIAL_WORDS;
 }
 
-/* Its kind; -1: the table is damaged. */
+/* The kind of special i; -1: the table is damaged. */
 FUSEE_FN int load_kind(struct fusee_unwind *u, __u32 i)
 {
 	__u64 at = special_at(u, i);
@@ -253,7 +255,7 @@ FUSEE_FN int search(struct fusee_unwind *u, __u32 from)
 	}
 	if (rule == RULE_END)
 		return -1;
-	if (rule >= 0xc000) { /* if it can't be read, it is not known whether the stack ends */
+	if (rule >= 0xc000) { /* a special, which may be the end of the stack */
 		int kind = load_kind(u, (__u32)rule & 0x3fff);
 
 		if (kind < 0)
@@ -270,11 +272,12 @@ FUSEE_PART(fusee_dwarf_search, search)
 
 /* ---- callee-saved registers ---- */
 
-#define RED_ZONE 128 /* bytes below sp that nothing overwrites */
+#define RED_ZONE 128 /* bytes below sp that signal handlers do not overwrite */
 
 #define NOTHING_KNOWN 0x0101010101ull
 
-/* The pattern of this frame's function, its second word in the upper half. */
+/* The pattern of this frame: which slots have saved registers. The upper half is its second
+ * word. */
 FUSEE_FN __u64 load_pattern(struct fusee_unwind *u)
 {
 	int i = (int)remembered_rule(u, REMEMBERED_PATTERNS, place_of(u));
@@ -296,8 +299,8 @@ FUSEE_FN __u64 load_pattern(struct fusee_unwind *u)
 
 enum { IS_SAME = 1 };
 
-/* Reads a register that was saved in slot k. 0; IS_SAME: it has the caller's value; -1: not known.
- */
+/* Reads a register that was saved in slot k. 0; IS_SAME: it has the caller's value; -1: not
+ * known. */
 FUSEE_FN int read_saved(struct fusee_unwind *u, __u32 k, int by_fp, __u64 *value)
 {
 	__u64 at = (by_fp ? u->fp : u->cfa) - 8 * (__u64)k;
@@ -305,8 +308,8 @@ FUSEE_FN int read_saved(struct fusee_unwind *u, __u32 k, int by_fp, __u64 *value
 	if (by_fp) {
 		if (u->flags & FUSEE_FP_LOST)
 			return -1;
-		/* On the way out of an aligned frame the description still says so, but the
-		 * register was popped, and perhaps fp too. */
+		/* While an aligned frame is taken down, the description still has the slot, but
+		 * the register was popped, and perhaps fp, too. */
 		if (at < u->sp || at > u->cfa - 16)
 			return IS_SAME;
 	} else if (at + RED_ZONE < u->sp) {
@@ -315,8 +318,8 @@ FUSEE_FN int read_saved(struct fusee_unwind *u, __u32 k, int by_fp, __u64 *value
 	return fusee_read(u, value, 8, at);
 }
 
-/* Restores the caller's callee-saved registers; u->cfa is set, all else still this frame's. 1: only
- * the CFA is required, or a page of the table is not loaded. */
+/* Restores the caller's callee-saved registers. u->cfa is set; all other registers are still those
+ * of this frame. 1: only the CFA is required, or a page of the table is not loaded. */
 FUSEE_FN int restore(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 pattern;
@@ -326,7 +329,7 @@ FUSEE_FN int restore(struct fusee_unwind *u, __u32 unused)
 		return 1;
 	u->valid_regs &= FUSEE_CALLEE_SAVED;
 	pattern = load_pattern(u);
-	if (u->absent) /* the frame stays as it is: a walk may go on from here later */
+	if (u->absent) /* the frame must stay unchanged, so that a later walk can go on from it */
 		return 1;
 	for (__u32 i = 0; i < DWARF_SAVED_REGS; i++) {
 		__u32 byte = pattern >> 8 * i & 0xff;
@@ -350,8 +353,8 @@ FUSEE_FN int restore(struct fusee_unwind *u, __u32 unused)
 
 FUSEE_PART(fusee_dwarf_restore, restore)
 
-/* Sets the caller's registers. Apart from pc, sp and fp none is known, unless the core follows
- * them. */
+/* Sets the caller's pc, sp and fp. Other registers are restored only if the core follows them
+ * (FUSEE_FOLLOW); otherwise they are not known. */
 FUSEE_FN int set_caller(struct fusee_unwind *u, __u64 cfa, __u64 pc, __u64 fp, int fp_known)
 {
 	if (__builtin_expect(u->flags & FUSEE_FOLLOW, 0)) {
@@ -370,7 +373,8 @@ FUSEE_FN int set_caller(struct fusee_unwind *u, __u64 cfa, __u64 pc, __u64 fp, i
 	return FUSEE_NEXT;
 }
 
-/* The return address is at CFA - 8, the caller's fp in a slot or unchanged. */
+/* Steps by a plain rule: the return address is at CFA - 8, the caller's fp is in a slot, or
+ * unchanged if slot is 0. */
 FUSEE_FN int step_plain(struct fusee_unwind *u, __u64 cfa, __u32 slot)
 {
 	__u64 pc, fp = u->fp;
@@ -388,7 +392,7 @@ FUSEE_FN int step_plain(struct fusee_unwind *u, __u64 cfa, __u32 slot)
 	return set_caller(u, cfa, pc, fp, known);
 }
 
-/* *fp: the frame pointer of the caller; *known: 1 if it is known. 0 or a reason. */
+/* Sets *fp to the caller's frame pointer, and *known to 1 if it is known. 0 or a reason. */
 FUSEE_FN __u32 caller_fp(struct fusee_unwind *u, const struct special *s, __u64 cfa, __u64 *fp,
 			 int *known)
 {
@@ -405,8 +409,9 @@ FUSEE_FN __u32 caller_fp(struct fusee_unwind *u, const struct special *s, __u64 
 			if (u->flags & FUSEE_FP_LOST)
 				return DWARF_REASON_REGISTER;
 			at = add_signed(u->fp, s->fp);
-			/* Between pop %rbp and the lea that ends an aligned frame gcc still says
-			 * so, but fp is the caller's by then: in another frame, or no address. */
+			/* Between pop %rbp and the lea that ends an aligned frame the description
+			 * of gcc still has this place. But fp is the caller's by then, so that the
+			 * place is not in this frame. */
 			if (s->kind == DWARF_REG && (at < u->sp || at > cfa - 16))
 				return 0;
 		}
@@ -417,13 +422,14 @@ FUSEE_FN __u32 caller_fp(struct fusee_unwind *u, const struct special *s, __u64 
 	return 0;
 }
 
-/* HotSpot's interpreter lets compiled callers find their sp changed. */
+/* Code made at run time may have another sp behind a call than before it: HotSpot's interpreter
+ * does that to compiled callers. */
 FUSEE_FN int is_sp_unsure(const struct fusee_unwind *u)
 {
 	return u->flags & FUSEE_SP_UNSURE && !u->file;
 }
 
-/* Kinds REG and DEREF. */
+/* Steps by a special of kind REG or DEREF. */
 FUSEE_FN int step_by_register(struct fusee_unwind *u, const struct special *s)
 {
 	__u64 base, cfa, pc, fp;
@@ -433,8 +439,7 @@ FUSEE_FN int step_by_register(struct fusee_unwind *u, const struct special *s)
 	if (s->reg == FUSEE_X86_RSP && is_sp_unsure(u))
 		return fusee_stop(u, DWARF_REASON_REGISTER);
 	if (fusee_register(u, s->reg, &base)) {
-		u->flags |= FUSEE_INEXPRESSIBLE; /* an interpreter that follows all registers knows
-						    it */
+		u->flags |= FUSEE_INEXPRESSIBLE; /* a walk that follows all registers can go on */
 		return fusee_stop(u, DWARF_REASON_REGISTER);
 	}
 	cfa = add_signed(base, s->cfa);
@@ -455,7 +460,7 @@ FUSEE_FN int step_by_register(struct fusee_unwind *u, const struct special *s)
 	reason = caller_fp(u, s, cfa, &fp, &known);
 	if (reason)
 		return fusee_stop(u, reason);
-	/* With a return address in a register, which may have been popped, sp can stay the same;
+	/* If the return address is in a register, because it was popped, sp may stay the same, but
 	 * then pc must change. */
 	if (!(s->flags & DWARF_OTHER_STACK) && (cfa < u->sp || (cfa == u->sp && pc == u->pc)))
 		return fusee_stop(u, DWARF_REASON_NO_PROGRESS);
@@ -466,13 +471,13 @@ FUSEE_FN int step_by_register(struct fusee_unwind *u, const struct special *s)
 	return FUSEE_NEXT;
 }
 
-/* The caller is the interrupted code, whose registers the kernel has put on the stack. */
+/* Steps to the code that a signal interrupted. The kernel has put its registers on the stack. */
 FUSEE_FN int step_signal_frame(struct fusee_unwind *u)
 {
 	/* r8 .. r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip */
 	static const __u8 dwarf_number[UCONTEXT_NREGS] = {8, 9, 10, 11, 12, 13, 14, 15, 5,
 							  4, 6, 3,  1,  0,  2,  7,  16};
-	__u64 *regs = &u->regs[FUSEE_X86_RIP]; /* the kernel's stack has no room for them */
+	__u64 *regs = &u->regs[FUSEE_X86_RIP]; /* not on the stack, which has too little room */
 
 	if (u->flags & FUSEE_CFA_ONLY)
 		return FUSEE_STOP;
@@ -480,7 +485,7 @@ FUSEE_FN int step_signal_frame(struct fusee_unwind *u)
 		return fusee_stop(u, DWARF_REASON_STACK_UNREADABLE);
 	for (int i = 0; i < UCONTEXT_NREGS - 1; i++)
 		u->regs[dwarf_number[i] & 15] = regs[i];
-	/* A handler may run on a stack of its own: the interrupted sp can be anywhere. */
+	/* no check of sp: a handler may run on a stack of its own */
 	u->fp = regs[10];
 	u->sp = regs[15];
 	u->pc = regs[16];
@@ -490,8 +495,9 @@ FUSEE_FN int step_signal_frame(struct fusee_unwind *u)
 	return FUSEE_NEXT;
 }
 
-/* The goroutine below runtime.morestack: only memory has its place, so over a stack copy it is not
- * known. Its pc is behind a call of morestack, or it is another goroutine's place. */
+/* Steps from runtime.morestack to the goroutine that called it, by the registers that the runtime
+ * has saved in m.curg.sched. Over a stack copy that memory cannot be read. The saved pc must be
+ * behind a call of morestack; otherwise the registers are those of an earlier switch. */
 FUSEE_FN int step_grown(struct fusee_unwind *u, const struct special *s)
 {
 	__u64 g, m, place, pc, sp, fp, near;

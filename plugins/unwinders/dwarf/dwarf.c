@@ -79,14 +79,13 @@ static int add_go(const struct dwarf *d, struct table_build *build, uint64_t fil
 
 /* ---- hand-written code without a description ---- */
 
-/* The bytes of returns from signal handlers and of starts of threads and fibers. Where nothing but
- * a return address leads to the first byte, `before` is 1, as the step looks up pc - 1. */
+/* The bytes of returns from signal handlers and of starts of threads and fibers. */
 static const struct pattern {
 	const char *bytes;
-	uint8_t len, before; /* bytes before it that the rule covers, too */
+	uint8_t len;
+	uint8_t before; /* 1 if callers are return addresses: the step looks up the byte before */
 	uint8_t kind;
-	bool undescribed; /* if the file describes its return from signal handlers, it is not there
-			   */
+	bool undescribed; /* looked for only if the file describes no return from signal handlers */
 } patterns[] = {
 	/* libc's return from a signal handler: mov $15,%rax; syscall */
 	{"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9, 1, DWARF_SIGNAL, true},
@@ -96,13 +95,12 @@ static const struct pattern {
 	/* glibc's __start_context, to which a function of makecontext() returns: mov %rbx,%rsp; mov
 	   (%rsp),%rdi; test %rdi,%rdi; je 2f; call __setcontext */
 	{"\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff\x74\x08\xe8", 13, 1, DWARF_END, false},
-	/* make_fcontext of Boost and PHP: push %rbp; jmp *%rbx; finish: xor %rdi,%rdi; call _exit
-	 */
+	/* make_fcontext of Boost and PHP: push %rbp; jmp *%rbx; finish: xor %rdi,%rdi; call
+	 * _exit */
 	{"\x55\xff\xe3\x48\x31\xff\xe8", 7, 0, DWARF_END, false},
 };
 
-/* Larger text is not searched for fibers alone. */
-#define MAX_FIBER_TEXT (8u << 20)
+#define MAX_FIBER_TEXT (8u << 20) /* bytes of text that are searched for fibers alone */
 
 static uint64_t text_bytes(const struct table_build *build)
 {
@@ -156,8 +154,8 @@ static int add_patterns(const struct dwarf *d, struct table_build *build, uint64
 	return err;
 }
 
-/* .init and .fini consist of pieces of several files, without a description: sub
- * $8,%rsp; calls; add $8,%rsp; ret. */
+/* Adds rows for .init or .fini. Its instructions come from several object files and have no
+ * description: sub $8,%rsp; calls; add $8,%rsp; ret. */
 static int add_init(const struct dwarf *d, struct table_build *build, uint64_t file,
 		    const char *name, struct sheet *all)
 {
@@ -187,7 +185,8 @@ static int add_init(const struct dwarf *d, struct table_build *build, uint64_t f
 	return err;
 }
 
-/* Stubs that lead to other files; only bfd's linkers describe them. */
+/* Adds rows for the stubs that lead to other files; of the linkers only those of binutils describe
+ * them. */
 static int add_plt(const struct dwarf *d, struct table_build *build, uint64_t file,
 		   struct sheet *all)
 {
@@ -206,13 +205,12 @@ static int add_plt(const struct dwarf *d, struct table_build *build, uint64_t fi
 	return err;
 }
 
-/* Memory that is kept free meanwhile, in bytes of a row: for the rows with those that are added,
- * and for the table. */
+/* Memory that add_code() keeps free for the table: bytes for each row, and in addition. */
 #define SPARE_OF_ROW 24u
 #define SPARE (1u << 20)
 
-/* Adds rows for the code that has none, by following its instructions. Those of the unwind
- * information are not lost for want of memory for these. */
+/* Adds rows for the code that has none, by following its instructions. If there is too little
+ * memory for these, the rows of the unwind information are kept. */
 static int add_code(const struct dwarf *d, struct table_build *build, uint64_t file,
 		    const struct fusee_file_info *info, struct sheet *all)
 {
@@ -230,8 +228,8 @@ static int add_code(const struct dwarf *d, struct table_build *build, uint64_t f
 	return err == -ENOMEM && all->rules.n ? 0 : err;
 }
 
-/* 1: a program begins at the entry. Old linkers set the entry of a library to the start of .text.
- */
+/* Does a program begin at the entry? Old linkers set the entry of a library to the start of
+ * .text. */
 static int is_entry(const struct dwarf *d, uint64_t file, const struct fusee_file_info *info)
 {
 	static const char *const starts[] = {"\x31\xed", "\x48\x31\xed", "\x48\x89\xe7"};
@@ -254,8 +252,8 @@ static int is_entry(const struct dwarf *d, uint64_t file, const struct fusee_fil
 	return 0;
 }
 
-/* The stack ends at the entry, also where its description does not say so. Its code is END up to
- * its last instruction, or to where a description says that another function begins. */
+/* Adds the rule END for the code at the entry, as not all descriptions have it: up to its last
+ * instruction, or to where a description has the next function. */
 static int add_entry(const struct dwarf *d, struct table_build *build, uint64_t file,
 		     const struct fusee_file_info *info, struct sheet *all)
 {
@@ -279,7 +277,7 @@ static int add_entry(const struct dwarf *d, struct table_build *build, uint64_t 
 
 /* ---- the table ---- */
 
-/* Code that was made at run time. -ENOENT: it is a file. */
+/* Adds rows for code that was made at run time. -ENOENT: the file is a real file. */
 static int add_made(const struct dwarf *d, struct table_build *build, uint64_t file,
 		    struct sheet *all)
 {
@@ -301,8 +299,8 @@ static int collect(const struct dwarf *d, struct table_build *build, uint64_t fi
 		return err;
 	err = 0;
 
-	/* Go's .debug_frame, made from the same numbers as .gopclntab, knows neither rbp nor where
-	 * stacks end: it fills the remaining gaps. */
+	/* .debug_frame comes last: Go makes it from the same numbers as .gopclntab, without rbp and
+	 * ends of stacks. */
 	for (int i = 0; i < 3 && !err; i++) {
 		err = i == 1 ? add_go(d, build, file, all) : add_cfi(d, build, file, i == 2, all);
 		if (err == -EBADMSG) {
@@ -341,7 +339,7 @@ static void report(const struct dwarf *d, const struct table_build *build)
 			(unsigned long long)build->unread);
 }
 
-/* Packs the rows and hands the table to the host. 1, 0: there are no rows, or -errno. */
+/* Packs the rows and hands the table to the host. 1; 0: there are no rows; or -errno. */
 static int set_table(const struct dwarf *d, const struct table_build *build, uint64_t file,
 		     struct sheet *all)
 {

@@ -56,7 +56,7 @@ int table_in_text(const struct table_build *build, uint64_t lo, uint64_t hi)
 	return 0;
 }
 
-/* The slot of special w, or the free slot for it. */
+/* The slot with the index of special w, or the free slot for it. */
 static uint32_t *find_slot(const struct table_specials *s, const uint32_t *w)
 {
 	uint32_t mask = 2 * s->cap - 1, i;
@@ -89,7 +89,7 @@ static int grow_specials(struct table_specials *s)
 	return 0;
 }
 
-/* The index of these words in the list; 0 if they have no room in it. */
+/* Finds or adds these words, and returns their index; 0 if there is no room. */
 static uint32_t intern(struct table_specials *s, const uint32_t w[DWARF_SPECIAL_WORDS])
 {
 	uint32_t *slot = find_slot(s, w);
@@ -152,8 +152,8 @@ void functions_fini(struct functions *ranges)
 	memset(ranges, 0, sizeof(*ranges));
 }
 
-/* Appends a row. A row at the same address replaces the last; a row with the same rule is dropped.
- */
+/* Appends a row. A row at the same address replaces the last; a row with the same rule is
+ * dropped. */
 static int put(struct rows *rows, uint64_t vaddr, uint32_t rule)
 {
 	if (rows->n && ROW_VADDR(rows->p[rows->n - 1]) == vaddr)
@@ -185,8 +185,8 @@ static void sort_pass(const struct function_rows *from, struct function_rows *to
 		to[at[(from[i].lo - base) >> shift & ((1 << DIGIT_BITS) - 1)]++] = from[i];
 }
 
-/* Sorts by lo, stable. Compilers emit functions nearly in order, so most lists are sorted already.
- */
+/* Sorts by lo, stable. Compilers emit functions nearly in order, so most lists are sorted
+ * already. */
 static int sort_ranges(struct functions *ranges)
 {
 	uint64_t min = UINT64_MAX, max = 0;
@@ -301,7 +301,7 @@ struct packer {
 	uint64_t lo, n, blocks;
 	uint64_t in_block, block; /* rows in the newest block, and its number */
 	uint32_t shift;           /* a block has 256 << shift bytes */
-	uint32_t unknown;         /* a rule that is never wrong */
+	uint32_t unknown;         /* the rule "not known" */
 };
 
 /* Closes the blocks below `block`. A block without rows points behind the last row. */
@@ -317,7 +317,7 @@ static void pack_row(struct packer *p, uint64_t vaddr, uint32_t rule)
 {
 	close_blocks(p, (vaddr - p->lo) >> (DWARF_BLOCK_SHIFT + p->shift));
 	if (p->in_block == 255) {
-		/* 8 bits cannot count more rows: the last two become a row that is never wrong. */
+		/* 8 bits cannot count more rows: the last row gets the rule "not known" */
 		p->rows[p->n - 1] = (p->rows[p->n - 1] & 0xffff) | p->unknown << 16;
 		return;
 	}
@@ -341,7 +341,7 @@ static void pack_rows(struct packer *p, const struct rows *rows)
 	close_blocks(p, p->blocks);
 }
 
-/* Prepares the packer for text [lo, hi), and adds the words that the rows may take. 0 or -E2BIG. */
+/* Prepares the packer for text [lo, hi), and adds the size of its table to *words. 0 or -E2BIG. */
 static int measure(struct packer *p, const struct rows *rows, const struct table_specials *specials,
 		   uint64_t hi, uint64_t *words)
 {
@@ -355,7 +355,7 @@ static int measure(struct packer *p, const struct rows *rows, const struct table
 	return 0;
 }
 
-/* Writes the header, the index, the rows and the first words of each special. Returns the end. */
+/* Writes header, index, rows, and special_words words of each special. Returns the end. */
 static uint32_t *pack(struct packer *p, const struct rows *rows,
 		      const struct table_specials *specials, uint32_t special_words, uint32_t *w)
 {
@@ -380,8 +380,8 @@ static uint32_t *pack(struct packer *p, const struct rows *rows,
 	return to;
 }
 
-/* Makes of `saves` what a table has: rows among those of `rules`, without gaps, of which none is
- * equal to the row before it. */
+/* Prepares `saves` for packing: drops rows without a pattern, rows outside of the rules' addresses,
+ * and rows that repeat the pattern before them. */
 static void compact(struct sheet *s)
 {
 	const struct rows *rules = &s->rules;
@@ -439,7 +439,7 @@ int table_pack(const struct table_build *build, struct sheet *from, uint32_t mac
 	return 0;
 }
 
-/* The last row of a block at or below `low`, or the row before the block. */
+/* The index of the block's last row at or below `low`, or of the row before the block. */
 static uint32_t find_row(const uint32_t *rows, uint32_t first, uint32_t count, uint32_t low)
 {
 	uint32_t a = 0, b = count;

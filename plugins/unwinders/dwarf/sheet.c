@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sources say of the text, combined. */
+/* Combines the rows of several sources of unwind information. */
 #include "rows.h"
 
 void sheet_fini(struct sheet *s)

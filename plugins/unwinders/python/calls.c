@@ -7,23 +7,23 @@
 #include "versions.h"
 
 #define INSTRUCTIONS 256u   /* pointers in the table, one for each opcode */
-#define LEAST_FUNCTIONS 64u /* to different functions */
+#define LEAST_FUNCTIONS 64u /* different functions that a table has at least */
 #define NEAR 64u            /* bytes from lea of the table to the use, at most */
 #define MOST_JUMPS 5
-#define MOST_TABLES 16u       /* uses that are looked at */
+#define MOST_TABLES 16u       /* possible tables that are checked */
 #define MOST_CODE (64u << 20) /* bytes that are searched */
 #define MOST_TARGETS 8u
 #define PIECE (64u << 10) /* bytes of code that are searched at once */
-#define LONGEST 16u       /* bytes of an instruction, and more */
+#define LONGEST 16u       /* more than the bytes of any instruction */
 
 struct search {
 	const struct fusee_unwinder_host *host;
 	uint64_t file;
 	const uint32_t *words;
-	/* functions that are called as the first instruction's: those of the table, and others */
+	/* functions whose calls are the interpreter's: those of the table, and others */
 	uint64_t target[INSTRUCTIONS + MOST_TARGETS];
 	uint32_t ntargets;
-	uint32_t tables; /* that were looked at */
+	uint32_t tables; /* how many were checked */
 	struct python_calls *found;
 };
 
@@ -35,7 +35,7 @@ static int32_t s32(const unsigned char *p)
 	return v;
 }
 
-/* The vaddr behind the 4 bytes at i, plus what they are. */
+/* The target of the relative operand of 4 bytes at i. */
 static uint64_t relative(const struct fusee_code *c, uint32_t i)
 {
 	return c->vaddr + i + 4 + (uint64_t)(int64_t)s32(c->at + i);
@@ -43,7 +43,8 @@ static uint64_t relative(const struct fusee_code *c, uint32_t i)
 
 /* ---- a use of the table ---- */
 
-/* The address that `lea N(%rip),%reg` gives the register before byte i. 0: it is not there. */
+/* The address that a `lea N(%rip),%reg` near before byte i puts into the register. 0: there is
+ * none. */
 static uint64_t lea_before(const struct fusee_code *c, uint32_t i, uint32_t reg)
 {
 	for (uint32_t k = i; k-- > 0 && i - k <= NEAR;)
@@ -54,8 +55,9 @@ static uint64_t lea_before(const struct fusee_code *c, uint32_t i, uint32_t reg)
 	return 0;
 }
 
-/* `call *TABLE(,%reg,8)`, `call *(%base,%reg,8)` at byte i (how: 0x14), or a jump (0x24). The table
- * and *n, the bytes of the instruction without its prefix; 0: it is another. */
+/* Is byte i a `call *TABLE(,%reg,8)` or `call *(%base,%reg,8)` (how: 0x14), or such a jump (0x24)?
+ * Returns the table's address, and sets *n to the instruction's bytes without its prefix. 0: it is
+ * not. */
 static uint64_t use_at(const struct fusee_code *c, uint32_t i, unsigned char how, uint32_t *n)
 {
 	uint32_t sib, rex = i && (c->at[i - 1] & 0xf0) == 0x40 ? c->at[i - 1] : 0;
@@ -73,7 +75,7 @@ static uint64_t use_at(const struct fusee_code *c, uint32_t i, unsigned char how
 
 /* ---- the table ---- */
 
-/* The pointers of the table in a file that is moved when it is loaded. */
+/* Sets the pointers of the table that relocations write. */
 static void relocate(const struct search *s, uint64_t table, uint64_t *pointers)
 {
 	struct fusee_section section = FUSEE_SIZED(struct fusee_section);
@@ -89,7 +91,7 @@ static void relocate(const struct search *s, uint64_t table, uint64_t *pointers)
 	}
 }
 
-/* Does it have functions only, and many? They become targets. */
+/* Does the table have pointers to functions only, and to many? Then these become targets. */
 static int is_table(struct search *s, uint64_t table)
 {
 	uint64_t *pointers = s->target;
@@ -110,7 +112,7 @@ static int is_table(struct search *s, uint64_t table)
 	return different >= LEAST_FUNCTIONS;
 }
 
-/* A table that the code calls or jumps through. 0: there is none. */
+/* Finds a table that the code calls or jumps through. 0: there is none. */
 static uint64_t table_in(struct search *s, const struct fusee_code *c, unsigned char how)
 {
 	uint64_t table;
@@ -127,7 +129,7 @@ static uint64_t table_in(struct search *s, const struct fusee_code *c, unsigned 
 
 /* ---- calls in _PyEval_EvalFrameDefault ---- */
 
-/* Where code goes on that only jumps and moves between registers. */
+/* Follows code that only jumps and moves between registers, and returns where it ends. */
 static uint32_t goes_on(const struct fusee_code *c, uint64_t at)
 {
 	for (int i = 0; i < MOST_JUMPS && at + 5 <= c->n; i++) {
@@ -145,8 +147,8 @@ static uint32_t goes_on(const struct fusee_code *c, uint64_t at)
 	return at < c->n ? (uint32_t)at : 0;
 }
 
-/* A function whose result the interpreter's function returns as it does that of an instruction's:
- * what follows its call is the function's end. */
+/* Adds the functions whose result the interpreter's function returns, as it does the result of an
+ * instruction's function: their calls are followed by the function's end. */
 static void add_targets(struct search *s, const struct fusee_code *c, uint32_t end)
 {
 	for (uint32_t i = 0; i + 5 <= c->n && s->ntargets < INSTRUCTIONS + MOST_TARGETS; i++)
@@ -154,8 +156,8 @@ static void add_targets(struct search *s, const struct fusee_code *c, uint32_t e
 			s->target[s->ntargets++] = relative(c, i + 1);
 }
 
-/* The table is used in the function, or in a callee. Where the function ends, 0: no table
- * was found. */
+/* Finds the table by its use in the function or in a callee. Returns where the function ends; 0: no
+ * table was found. */
 static uint32_t find_table(struct search *s, const struct fusee_code *c)
 {
 	struct fusee_range at;
@@ -180,7 +182,7 @@ static uint32_t find_table(struct search *s, const struct fusee_code *c)
 
 /* ---- all calls ---- */
 
-/* Where the function that has the call keeps what ends its frames. 0: not found. */
+/* Finds where the function that contains the call keeps its entry frame. 0: not found. */
 static uint32_t place_at(const struct search *s, uint64_t call)
 {
 	struct fusee_range at;
@@ -218,7 +220,7 @@ static int add_calls(struct search *s, const struct fusee_code *c, uint32_t from
 			continue;
 		if (f->n && c->vaddr + i - f->call[f->n - 1].at.lo <
 				    f->call[f->n - 1].at.hi - f->call[f->n - 1].at.lo)
-			continue; /* the middle of that call */
+			continue; /* i is within the call before */
 		if (f->n == PYTHON_CALLS)
 			return -ENOSPC;
 		f->call[f->n].at = (struct fusee_range){c->vaddr + i, c->vaddr + i + n};

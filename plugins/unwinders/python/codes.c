@@ -17,7 +17,8 @@ struct python_process {
 	uint64_t bytes;
 };
 
-static int by_id(const void *a, const void *b) /* of processes and of code objects */
+/* Processes and code objects begin with their 64-bit id or key. */
+static int by_id(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
@@ -49,7 +50,7 @@ static void *find(void *const *tree, uint64_t id)
 	return node ? *node : NULL;
 }
 
-/* The process, made if it is new. NULL: no memory. */
+/* Finds or makes the process. NULL: no memory. */
 static struct python_process *process_of(void **processes, uint64_t id)
 {
 	struct python_process *p = find(processes, id);
@@ -67,7 +68,7 @@ static struct python_process *process_of(void **processes, uint64_t id)
 	return p;
 }
 
-/* Takes n bytes, padded to a multiple of 8, of an emission. NULL: it is shorter. */
+/* Takes n bytes of an emission, and their padding to a multiple of 8. NULL: there are fewer. */
 static const unsigned char *take(const unsigned char **at, uint64_t *rest, uint64_t n)
 {
 	const unsigned char *p = *at;
@@ -81,7 +82,8 @@ static const unsigned char *take(const unsigned char **at, uint64_t *rest, uint6
 	return p;
 }
 
-/* A code object of the emission, without its line table. NULL: it is damaged, or no memory. */
+/* Makes a code object of an emission, without its line table. NULL: the emission is damaged, or
+ * there is no memory. */
 static struct python_code *new_code(uint64_t key, const struct python_head *h,
 				    const unsigned char **at, uint64_t *rest)
 {
@@ -104,7 +106,7 @@ static struct python_code *new_code(uint64_t key, const struct python_head *h,
 	return NULL;
 }
 
-/* Appends a part of the line table, if it is the next. */
+/* Appends a part of the line table, unless a part before it is missing. */
 static void add_lines(struct python_code *c, uint32_t part, const unsigned char *bytes, uint64_t n)
 {
 	if ((uint64_t)part * PYTHON_PART_BYTES != c->arrived || n > c->nlines - c->arrived)

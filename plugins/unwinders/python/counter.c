@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the interpreter counts its code objects with, from the code of the function that makes them.
- */
+/* Finds the counter of code objects, by the instructions of the function that makes them. */
 #include <string.h>
 
 #include "find.h"
 
 #define NEAR 64u           /* bytes from a load to the store, or from lea to the load, at most */
-#define LEAST_OFFSET 1024u /* of the counter in the interpreter's state */
+#define LEAST_OFFSET 1024u /* the counter's least offset in the interpreter's state */
 #define MOST_OFFSET (1u << 24)
 
 /* A u32 in memory that an instruction loads or stores. */
@@ -24,7 +23,8 @@ static uint32_t u32(const unsigned char *p)
 	return v;
 }
 
-/* The vaddr that `lea N(%rip),%reg` before byte i gave this register; 0: there is none. */
+/* The address that a `lea N(%rip),%reg` near before byte i puts into the register; 0: there is
+ * none. */
 static uint64_t address_in(struct python_code_bytes c, uint64_t vaddr, uint32_t i, uint32_t reg)
 {
 	uint32_t from = i > NEAR ? i - NEAR : 0;
@@ -36,8 +36,7 @@ static uint64_t address_in(struct python_code_bytes c, uint64_t vaddr, uint32_t 
 	return 0;
 }
 
-/* The operand of 4 bytes of the instruction whose opcode is byte i and which has 6 bytes at most.
- */
+/* Decodes the memory operand, of 4 bytes, of the instruction whose opcode is byte i. */
 static struct operand operand_at(struct python_code_bytes c, uint64_t vaddr, uint32_t i,
 				 int in_struct)
 {
@@ -61,7 +60,7 @@ static struct operand operand_at(struct python_code_bytes c, uint64_t vaddr, uin
 	return o;
 }
 
-/* Is there in [from, to) an instruction that adds 1 to a register, or makes a sum with 1? */
+/* Is there an instruction in [from, to) that adds 1? */
 static int is_raised(struct python_code_bytes c, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i + 3 <= to; i++) {
@@ -75,7 +74,7 @@ static int is_raised(struct python_code_bytes c, uint32_t from, uint32_t to)
 	return 0;
 }
 
-/* Is what the load at byte i reads stored there again, raised? */
+/* Is the value of this load stored again where it was, with 1 added? */
 static int is_counted(struct python_code_bytes c, uint64_t vaddr, struct operand load,
 		      int in_struct)
 {

@@ -3,10 +3,10 @@
 
 #include "versions.h"
 
-/* What a fact is about. */
+/* The offset that a fact is about. */
 enum what {
 	INTERPRETERS, /* in _PyRuntime */
-	HOLDER,       /* the same */
+	HOLDER,       /* in _PyRuntime, too */
 	THREADS,
 	NEXT,
 	NEXT_THREAD,
@@ -27,8 +27,8 @@ struct fact {
 	enum what what;
 };
 
-/* Each of these functions, or a function that it calls, uses what the step uses. Of autoTSSkey
- * nothing is listed: what it leads to is confirmed at each sample. */
+/* Each of these exported functions, or a function that it calls, uses an offset that the step uses.
+ * autoTSSkey has no entry, as the step confirms at each sample what it leads to. */
 static const struct fact facts[] = {
 	{"PyInterpreterState_Head", 8, 12, INTERPRETERS},
 	{"PyThreadState_Get", 8, 10, HOLDER},
@@ -48,7 +48,7 @@ static const struct fact facts[] = {
 	{"PyUnicode_AsUTF8AndSize", 8, 12, TEXT},
 };
 
-/* The offset by the table, and by what the step has as constants. */
+/* The offset that the step uses, from the table or as a constant of the step. */
 static uint32_t offset_of(const uint32_t *words, enum what what)
 {
 	int objects = words[PYTHON_FAMILY] == PYTHON_OBJECTS;

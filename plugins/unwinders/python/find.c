@@ -5,7 +5,7 @@
 
 #include "versions.h"
 
-#define BEGINNING 0x180 /* bytes that a prologue has at most */
+#define BEGINNING 0x180 /* the most bytes of a prologue */
 
 static uint32_t u32(const unsigned char *p)
 {
@@ -15,7 +15,7 @@ static uint32_t u32(const unsigned char *p)
 	return v;
 }
 
-/* An operand D(%rsp), whose ModRM byte is at p. Its length, 0: it is none. */
+/* Is it an operand D(%rsp), with its ModRM byte at p? Returns its length; 0: it is not. */
 static uint32_t of_sp(const unsigned char *p, uint32_t *disp)
 {
 	if ((p[0] & 7) != 4 || p[1] != 0x24)
@@ -32,7 +32,7 @@ static uint32_t of_sp(const unsigned char *p, uint32_t *disp)
 	}
 }
 
-/* Is this the first byte behind a prefix of an instruction that stores into memory? */
+/* Is p at the opcode of an instruction that stores into memory? */
 static int is_store(const unsigned char *p)
 {
 	return p[0] == 0x88 || p[0] == 0x89 || p[0] == 0xc6 || p[0] == 0xc7 ||
@@ -40,13 +40,13 @@ static int is_store(const unsigned char *p)
 				  p[0] == 0x7f || p[0] == 0xd6));
 }
 
-/* The bytes that an immediate operand of the store at p has. */
+/* The size of the immediate operand of the store at p. */
 static uint32_t immediate(const unsigned char *p)
 {
 	return p[0] == 0xc6 ? 1 : p[0] == 0xc7 ? (p[-1] == 0x66 ? 2 : 4) : 0;
 }
 
-/* Is there `mov %reg,disp(%base)` at p, disp < 128? Its length, 0: there is another instruction. */
+/* Is there `mov %reg,disp(%base)` at p, disp < 128? Returns its length; 0: there is not. */
 static uint32_t is_store_of(const unsigned char *p, uint32_t *reg, uint32_t disp)
 {
 	uint32_t sib = (p[2] & 7) == 4;
@@ -58,7 +58,7 @@ static uint32_t is_store_of(const unsigned char *p, uint32_t *reg, uint32_t disp
 	return 4 + sib;
 }
 
-/* The end of the last instruction of the beginning that stores into [from, to) from sp; 0: none. */
+/* Returns the end of the prologue's last instruction that stores into sp + [from, to); 0: none. */
 static uint32_t last_store(const unsigned char *code, uint32_t from, uint32_t to)
 {
 	uint32_t end = 0, disp, n;
@@ -73,7 +73,8 @@ static uint32_t last_store(const unsigned char *code, uint32_t from, uint32_t to
 	return end;
 }
 
-/* 3.11, 3.12: `lea K(%rsp),%reg`, `mov %reg,CFRAME(tstate)`: the cframe of this C frame. */
+/* 3.11, 3.12: finds the place of this C frame's cframe by `lea K(%rsp),%reg`; `mov
+ * %reg,CFRAME(tstate)`. */
 static void find_cframe(const unsigned char *code, const uint32_t *words, struct python_places *f)
 {
 	uint32_t disp, n, field = words[PYTHON_CURRENT];
@@ -98,7 +99,7 @@ static void find_cframe(const unsigned char *code, const uint32_t *words, struct
 	}
 }
 
-/* An operand -D(%rbp), whose ModRM byte is at p. Its length, 0: it is none. */
+/* Is it an operand -D(%rbp), with its ModRM byte at p? Returns its length; 0: it is not. */
 static uint32_t below_fp(const unsigned char *p, uint32_t *disp)
 {
 	if ((p[0] & 7) != 5 || (p[0] >> 6 != 1 && p[0] >> 6 != 2))
@@ -107,8 +108,8 @@ static uint32_t below_fp(const unsigned char *p, uint32_t *disp)
 	return *disp > 0 && *disp < PYTHON_MOST_FRAME ? (p[0] >> 6 == 1 ? 2 : 5) : 0;
 }
 
-/* 3.13 on: `lea E(%rsp),%reg` or `lea -E(%rbp),%reg` at p, then `mov %reg,PREVIOUS(frame)`:
- * entry_frame. 0: other instructions. */
+/* From 3.13 on: the place of entry_frame, if there is `lea E(%rsp),%reg` or `lea -E(%rbp),%reg` at
+ * p, and then `mov %reg,PREVIOUS(frame)`. 0: there is not. */
 static uint32_t entry_at(const unsigned char *p)
 {
 	uint32_t reg = (uint32_t)(p[2] >> 3 & 7) | (uint32_t)(p[0] >> 2 & 1) << 3;
@@ -127,7 +128,8 @@ static uint32_t entry_at(const unsigned char *p)
 	return 0;
 }
 
-/* An operand D(%rsp) or -D(%rbp), whose ModRM byte is at p, as PYTHON_PLACE. 0: it is none. */
+/* The place of an operand D(%rsp) or -D(%rbp), with its ModRM byte at p, as PYTHON_PLACE has it. 0:
+ * it is no such operand. */
 static uint32_t place_of(const unsigned char *p)
 {
 	uint32_t disp;
@@ -137,8 +139,8 @@ static uint32_t place_of(const unsigned char *p)
 	return below_fp(p, &disp) ? disp | PYTHON_BELOW_FP : 0;
 }
 
-/* entry_frame, if `mov CURRENT(tstate),%reg` at p and then `mov %reg,PREVIOUS(entry_frame)` fill it
- * in. 0: other instructions. */
+/* The place of entry_frame, if `mov CURRENT(tstate),%reg` at p and then `mov
+ * %reg,PREVIOUS(entry_frame)` fill it in. 0: there are other instructions. */
 static uint32_t filled_at(const unsigned char *p, uint32_t current)
 {
 	uint32_t sib = (p[2] & 7) == 4, place;
@@ -181,7 +183,7 @@ uint32_t python_find_entry_before(struct python_code_bytes code, uint32_t end,
 	return 0;
 }
 
-/* The prologue ends with `mov %reg,CURRENT(tstate)`. */
+/* From 3.13 on: finds entry_frame, and the end of the prologue: `mov %reg,CURRENT(tstate)`. */
 static void find_entry(const unsigned char *code, const uint32_t *words, struct python_places *f)
 {
 	uint32_t disp, n;
@@ -198,11 +200,12 @@ static void find_entry(const unsigned char *code, const uint32_t *words, struct 
 	f->place = 0;
 }
 
-/* DWARF numbers of the registers that functions keep, by the machine's. */
+/* The DWARF numbers of callee-saved registers, by their numbers in instructions. */
 static const unsigned char kept[16] = {
 	[3] = 3, [5] = 6, [12] = 12, [13] = 13, [14] = 14, [15] = 15};
 
-/* `mov %reg,D(%rsp)` in the first `end` bytes: D with PYTHON_IN_STACK; 0: there is none. */
+/* Returns D | PYTHON_IN_STACK if the first `end` bytes have `mov %reg,D(%rsp)`; 0: they
+ * have not. */
 static uint32_t kept_in_stack(const unsigned char *code, uint32_t end, uint32_t reg)
 {
 	uint32_t disp;
@@ -215,9 +218,10 @@ static uint32_t kept_in_stack(const unsigned char *code, uint32_t end, uint32_t 
 }
 
 /*
- * 3.8 to 3.10: the register that the function keeps the frame in, its first argument in 3.8 and its
- * second later; the prologue ends where the thread state gets it. If the function puts it on the
- * stack too, as clang's code does, the register has other values later.
+ * 3.8 to 3.10: finds the register that the function keeps the frame in. The frame is the first
+ * argument in 3.8, and the second later. The prologue ends where the frame is stored in the thread
+ * state. If the function also puts the frame on the stack, as clang's code does, the register has
+ * other values later, so that the stack's slot is used.
  */
 static void find_register(const unsigned char *code, const uint32_t *words, struct python_places *f)
 {
@@ -260,7 +264,7 @@ static int leads_to(struct python_code_bytes code, uint64_t at, uint32_t end)
 	return 0;
 }
 
-/* 3.8 to 3.10: the frame is unlinked before the function's last call. */
+/* 3.8 to 3.10: finds the function's last calls. Behind them the frame is unlinked. */
 static void find_returns(struct python_code_bytes code, uint32_t end, struct python_places *f)
 {
 	uint32_t n = 0;
@@ -270,7 +274,7 @@ static void find_returns(struct python_code_bytes code, uint32_t end, struct pyt
 			f->unlinked[n++] = i + 5;
 }
 
-/* `leave` ends the body of a function that keeps fp. */
+/* Finds the epilogue of a function that keeps a frame pointer: behind `leave`. */
 static void find_leave(struct python_code_bytes code, struct python_places *f)
 {
 	if (memcmp(code.at, "\x55\x48\x89\xe5", 4) && memcmp(code.at + 4, "\x55\x48\x89\xe5", 4))
@@ -283,7 +287,7 @@ static void find_leave(struct python_code_bytes code, struct python_places *f)
 		}
 }
 
-/* `sub $N,%rsp` begins the body, `add $N,%rsp` ends it. */
+/* Finds the epilogue, which begins with `add $N,%rsp`, by the `sub $N,%rsp` of the prologue. */
 static void find_epilogue(struct python_code_bytes code, struct python_places *f)
 {
 	uint32_t size = 0, n;

@@ -12,7 +12,7 @@
 #include "versions.h"
 
 #define EVAL "_PyEval_EvalFrameDefault"
-#define GET_VERSION 256 /* bytes of Py_GetVersion() that are looked at */
+#define GET_VERSION 256 /* bytes of Py_GetVersion() that are read */
 
 struct interpreter {
 	const struct fusee_self *self;
@@ -36,8 +36,8 @@ static uint32_t u32(const unsigned char *p)
 	return v;
 }
 
-/* "3.9.18", "3.10.0rc1" as PY_VERSION_HEX without the kind of release. 0: the text is no version.
- */
+/* Returns "3.9.18" or "3.10.0rc1" as PY_VERSION_HEX without the kind of release. 0: the text is no
+ * version. */
 static uint32_t parse_version(const char text[16])
 {
 	unsigned int minor, micro;
@@ -48,7 +48,7 @@ static uint32_t parse_version(const char text[16])
 		       : 0;
 }
 
-/* The version is a text that Py_GetVersion() formats: an address in its code. */
+/* Finds the version's text by the addresses in the code of Py_GetVersion(), which formats it. */
 static uint32_t version_in_code(const struct interpreter *in)
 {
 	unsigned char code[GET_VERSION];
@@ -78,7 +78,7 @@ static uint32_t version_in_code(const struct interpreter *in)
 	return 0;
 }
 
-/* From 3.11 on the file has it as a number. */
+/* The version, which files from 3.11 on have as a number. 0: not known. */
 static uint32_t version_of(const struct interpreter *in)
 {
 	struct fusee_range at;
@@ -89,7 +89,7 @@ static uint32_t version_of(const struct interpreter *in)
 	return in->host->file_read(in->file, at.lo, &version, sizeof(version)) ? 0 : version;
 }
 
-/* Fills in->words. 0, or what host->fail() returned. */
+/* Finds the version and fills in->words. 0, or what host->fail() returned. */
 static int find_version(struct interpreter *in)
 {
 	unsigned char offsets[PYTHON_DEBUG_OFFSETS];
@@ -118,16 +118,16 @@ static int find_version(struct interpreter *in)
 
 /* ---- its code ---- */
 
-/* Its cold part has a symbol, or is found by the jumps into it. */
+/* Finds the cold part of the function, by its symbol or by the jumps into it. */
 static void find_cold(struct interpreter *in)
 {
 	if (in->host->file_symbol(in->file, EVAL ".cold", &in->cold))
 		fusee_find_cold(in->host, in->file, &in->code, &in->cold);
 }
 
-/* ---- what counts code objects ---- */
+/* ---- the counter of code objects ---- */
 
-/* Looks for it in a function. 0: it is not in it. */
+/* Looks for the counter in a function. 0: it is not there. */
 static uint64_t counter_in(const struct interpreter *in, struct fusee_range at)
 {
 	struct fusee_code code;
@@ -141,7 +141,8 @@ static uint64_t counter_in(const struct interpreter *in, struct fusee_range at)
 	return found;
 }
 
-/* _PyCode_New() may have no symbol; but this function calls it. */
+/* Looks for the counter in the functions that this exported function calls: _PyCode_New(), which
+ * may have no symbol, is among them. */
 static uint64_t counter_in_callees(const struct interpreter *in)
 {
 	struct fusee_range at, callee;
@@ -162,8 +163,8 @@ static uint64_t counter_in_callees(const struct interpreter *in)
 	return found;
 }
 
-/* The versions that were looked at, but for those whose offsets name it; without the GIL other
- * threads make code objects meanwhile. */
+/* Finds the counter of 3.12 and 3.13; later versions export its offset. Not without the GIL, as
+ * other threads may make code objects meanwhile. */
 static void find_counter(struct interpreter *in)
 {
 	uint32_t minor = in->version >> 16 & 255;
@@ -199,7 +200,7 @@ static uint32_t claim_flags(const struct interpreter *in)
 		       : FUSEE_CLAIM_STEP;
 }
 
-/* Claims the interpreter's function, or the calls of the first instruction's. 0 or -errno. */
+/* Claims the interpreter's function, or the calls of instructions' functions. 0 or -errno. */
 static int claim_code(const struct interpreter *in)
 {
 	int err = 0;
@@ -207,7 +208,7 @@ static int claim_code(const struct interpreter *in)
 	for (uint32_t i = 0; i < in->calls.n && !err; i++) {
 		err = claim(in, in->calls.call[i].at,
 			    PYTHON_CALL | (uint64_t)in->calls.call[i].place << 32);
-		if (err == -EEXIST) /* segments of the file overlap */
+		if (err == -EEXIST) /* the file's segments overlap: the call was found twice */
 			err = 0;
 	}
 	if (in->calls.n)
@@ -241,14 +242,13 @@ static int publish(struct interpreter *in)
 	return err ? err : 1;
 }
 
-#define MOST_CONSTANT (64u << 20) /* bytes that are looked through */
-#define PIECE (64u << 10)         /* of them at once */
+#define MOST_CONSTANT (64u << 20) /* bytes of constants that are searched */
+#define PIECE (64u << 10)         /* bytes that are read at once */
 
-/* A text that the interpreter's function prints when it meets an instruction that it does not know.
- */
+/* The interpreter prints this text for an unknown instruction. */
 static const char opcode_text[] = "XXX lineno: %d, opcode: %d\n";
 
-/* Is the text in [at, to)? *rest: bytes that may be read, all in all. */
+/* Is the text in [at, to)? *rest: how many bytes may still be read. */
 static int is_text_in(const struct interpreter *in, uint64_t at, uint64_t to, uint64_t *rest)
 {
 	char *piece = malloc(PIECE);
@@ -260,16 +260,15 @@ static int is_text_in(const struct interpreter *in, uint64_t at, uint64_t to, ui
 		if (in->host->file_read(in->file, at, piece, n))
 			break;
 		found = memmem(piece, n, opcode_text, sizeof(opcode_text)) != NULL;
-		at += n - (sizeof(opcode_text) - 1); /* it may lie in two pieces */
+		at += n - (sizeof(opcode_text) - 1); /* the text may lie across pieces */
 		*rest -= n < *rest ? n : *rest;
 	}
 	free(piece);
 	return found;
 }
 
-/* Does a file without the interpreter's symbols contain it? From 3.10 on it has a section for
- * debuggers. Older versions are recognized by that
- * text, in programs that were stripped. */
+/* Does a file without the interpreter's symbols contain the interpreter? From 3.10 on it has the
+ * section .PyRuntime. Older versions, in stripped programs, are recognized by the text. */
 static int is_stripped(const struct interpreter *in, const struct fusee_file_info *info)
 {
 	struct fusee_section section = FUSEE_SIZED(struct fusee_section);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lines.h"
 
-/* Lines that are not positive are none. */
+/* The line, or 0 if it is not positive: such lines are not known. */
 static uint32_t known(int64_t line)
 {
 	return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
 }
 
-/* 3.8, 3.9: pairs of a number of bytes, unsigned, and a number of lines, signed. What is behind the
- * last pair has its line. */
+/* 3.8, 3.9: pairs of a difference of addresses, unsigned, and a difference of lines, signed. The
+ * line of the last pair holds for all bytecode behind it. */
 static uint32_t line_of_pairs(const struct python_lines *l, uint32_t at)
 {
 	int64_t line = l->first_line;
@@ -23,8 +23,8 @@ static uint32_t line_of_pairs(const struct python_lines *l, uint32_t at)
 	return known(line);
 }
 
-/* 3.10: rows of a number of bytes, unsigned, and a number of lines, signed, or -128: the row has no
- * line. */
+/* 3.10: pairs of a number of bytes, unsigned, and a difference of lines, signed; -128: these bytes
+ * have no line. */
 static uint32_t line_of_rows(const struct python_lines *l, uint64_t at)
 {
 	int64_t line = l->first_line;
@@ -42,7 +42,8 @@ static uint32_t line_of_rows(const struct python_lines *l, uint64_t at)
 	return 0;
 }
 
-/* 3.11 and later: numbers of 6 bits a byte, the lowest first; bit 6: more follow. */
+/* 3.11 and later: decodes a number of 6 bits a byte, the lowest first; bit 6 is set if more
+ * follow. */
 static uint32_t varint(const struct python_lines *l, uint32_t *i)
 {
 	uint32_t value = 0, shift = 0, byte;
@@ -66,8 +67,8 @@ static int64_t signed_varint(const struct python_lines *l, uint32_t *i)
 /* Codes of an entry: Include/cpython/code.h. */
 enum { ONE_LINE0 = 10, ONE_LINE2 = 12, NO_COLUMNS = 13, LONG = 14, NONE = 15 };
 
-/* An entry: 1, 4 bits of code, 3 bits of the number of instructions - 1; then what the code says.
- */
+/* 3.11 and later. The first byte of an entry: bit 7 is 1, then 4 bits of code, and 3 bits of the
+ * number of instructions - 1. What follows depends on the code. */
 static uint32_t line_of_entries(const struct python_lines *l, uint32_t at)
 {
 	int64_t line = l->first_line;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The Python unwinder's step. CPython's interpreter is one C function, _PyEval_EvalFrameDefault. To
- * 3.10 it runs one Python function; from 3.11 on a frame of it on the C stack stands for all Python
- * functions that called each other without C in between. The difficulty is to know which Python
- * frames belong to which C frame, since a sample may be taken while the two disagree: where the C
- * function begins and ends. So the innermost Python frame of a C frame is taken from that C frame
- * itself, as far as its place was found (PYTHON_PLACE).
+ * The Python unwinder's step. CPython's interpreter is one C function, _PyEval_EvalFrameDefault. Up
+ * to 3.10 each call of it runs one Python function. From 3.11 on, one frame of it on the C stack
+ * stands for all Python functions that called each other without C in between. The difficulty is to
+ * know which Python frames belong to which C frame: where the C function begins and ends, a sample
+ * may see the Python frames before or after they change. So the innermost Python frame of a C frame
+ * is read from the C frame itself, if the place where it keeps that is known (PYTHON_PLACE).
  */
 #include <fusee/unwinder.bpf.h>
 
@@ -18,9 +18,9 @@ enum {
 	SP,    /* of the C frame that FRAME belongs to */
 	BASE,  /* runtime address of _PyRuntime: there may be several interpreters */
 	COUNT, /* see count_codes(); 0: not read yet */
-	WORK,  /* between this file's functions */
+	WORK,  /* WORK, NEXT: arguments and results of this file's functions */
 	NEXT,
-	PLACED, /* low byte: 1 or 2: the state was read for the chain; above it: see more_work() */
+	PLACED, /* low byte: 1 or 2: the thread state was read; above it: see more_work() */
 };
 
 #define AT(u, what, addr) fusee_read(u, what, sizeof(*(what)), addr)
@@ -28,32 +28,32 @@ enum {
 /* ---- what is kept while the frames of one C frame are pushed ---- */
 
 /*
- * In the step's half of the buffer, which other steps use too: it is this step's from enter() until
- * the step has nothing more to push for that C frame. Frames that called each other lie one above
- * the other, so that one read may hold several; the memory below the innermost is read in pieces
- * that grow, because many C frames have one frame only.
+ * It is in the steps' half of the buffer, which other steps use, too, so it is valid from enter()
+ * until the step has pushed all frames of the C frame. Frames that called each other lie next to
+ * each other, so that one read may hold several. The memory below the innermost frame is read in
+ * pieces that grow, because many C frames have one Python frame only.
  */
-#define FRAME_BYTES 80u /* of a frame that are read */
+#define FRAME_BYTES 80u /* bytes of a frame that are read */
 #define NEAR_BYTES 1024u
-#define OBJECT_WORDS 11 /* of a frame object from f_back to f_lasti */
-#define COROUTINES 64u  /* of one task; a power of two */
+#define OBJECT_WORDS 11 /* words of a frame object, from f_back to f_lasti */
+#define COROUTINES 64u  /* the most coroutines of a task; a power of two */
 
 struct near {
 	__u32 table[PYTHON_WORDS];
-	__u32 next;        /* bytes that the next read takes */
-	__u64 base, bytes; /* word[] is [base, base + bytes) */
-	__u64 seen;        /* a frame that was pushed: see returns() */
+	__u32 next;        /* how many bytes the next read takes */
+	__u64 base, bytes; /* word[] has the memory [base, base + bytes) */
+	__u64 seen;        /* an earlier frame: see returns() */
 	__u32 pushed, pad0;
-	/* of the frame that was pushed: its code object, what that is remembered by, and its key if
-	 * it was remembered */
+	/* of the last frame: its code object, the key under which that is remembered, and the code
+	 * object's key, 0 if it was not remembered */
 	__u64 object, memory, key;
 	__u64 word[(NEAR_BYTES + FRAME_BYTES) / 8];
-	__u64 entry; /* address of what ends the frames of this C frame; 0: not known */
-	/* a task or future, what awaits it is pushed next, 0: nothing is; see tasks.h */
+	__u64 entry; /* address of the entry frame, which ends the list of frames; 0: not known */
+	/* a task or future: the coroutines that await it are pushed next; 0: none; see tasks.h */
 	__u64 future;
-	__u32 then; /* the step's answer when all that await it are pushed */
-	__u32 tasks,
-		ncoroutines; /* of those that await: that were found; that remain to be pushed */
+	__u32 then;        /* what the step returns when these are pushed */
+	__u32 tasks;       /* tasks that were found to await it, directly or not */
+	__u32 ncoroutines; /* coroutines of the last task that remain to be pushed */
 	__u32 pad;
 	__u64 text[5];
 	__u64 coroutine[COROUTINES];
@@ -72,7 +72,7 @@ FUSEE_FN struct near *near(struct fusee_unwind *u)
 
 /* ---- frames that lie near each other ---- */
 
-/* The table's words, where the kernel holds them in two pieces. */
+/* Reads the table's words one by one, for when they do not lie in one page of the kernel's copy. */
 static int read_table(struct fusee_unwind *u, __u32 unused)
 {
 	struct near *n = near(u);
@@ -99,8 +99,8 @@ FUSEE_FN int begin_near(struct fusee_unwind *u, struct near *n)
 	return fusee_copy_words(&words, PYTHON_WORDS, n->table);
 }
 
-/* Reads the frame at this address and what is below it in its page: the page before may be missing,
- * and a read of missing memory takes longer than ten others. 0 or -1. */
+/* Reads FRAME and memory below it, within the frame's page: the page before may not be in memory,
+ * and an attempt to read it takes longer than ten other reads. 0 or -1. */
 static int move_near(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 at = u->scratch[FRAME];
@@ -143,8 +143,8 @@ FUSEE_FN const __u64 *frame_words(struct fusee_unwind *u, struct near *n)
 
 /* ---- the walk comes to a C frame ---- */
 
-/* Does the C function begin or end at this pc, so that it has no Python frame, and sp is not where
- * its body has it? */
+/* Was the C function interrupted where it begins or ends? There it has no Python frame, and sp is
+ * not yet, or no longer, what its body uses. */
 FUSEE_FN int is_edge(const struct fusee_unwind *u, const struct near *n)
 {
 	__u64 at = u->pc - u->claim_lo;
@@ -166,7 +166,7 @@ FUSEE_FN __u64 callee_saved(const struct fusee_unwind *u, __u32 reg)
 				      : 0;
 }
 
-/* 3.8 to 3.10: has this C frame unlinked its frame already, at its end? */
+/* 3.8 to 3.10: is this C frame at its end, where it has already unlinked its Python frame? */
 FUSEE_FN int is_unlinked(struct fusee_unwind *u, const struct near *n)
 {
 	__u64 back, at = u->pc - u->claim_lo;
@@ -185,8 +185,9 @@ FUSEE_FN int is_unlinked(struct fusee_unwind *u, const struct near *n)
 	return 0;
 }
 
-/* Are this C frame's Python frames missing? It has called something, so that it has some, but the
- * thread's list of them has ended: a greenlet began there, whose list is its own. A reason or 0. */
+/* Returns a reason if this C frame's Python frames are missing, otherwise 0. A C frame that has
+ * called something has Python frames. If the thread's list has ended nevertheless, a greenlet began
+ * there, which has a list of its own. */
 FUSEE_FN int is_missing(struct fusee_unwind *u)
 {
 	return !u->scratch[FRAME] && !(u->flags & FUSEE_FIRST) ? PYTHON_OUT_OF_STEP : 0;
@@ -197,7 +198,7 @@ FUSEE_FN __u64 runtime_of(const struct fusee_unwind *u, const struct near *n)
 	return u->bias + n->table[PYTHON_RUNTIME] + ((__u64)n->table[PYTHON_RUNTIME_HIGH] << 32);
 }
 
-/* Another interpreter's C frame has other state. */
+/* Forgets what was read of a runtime if this C frame is of another: a process may have several. */
 FUSEE_FN void begin_runtime(struct fusee_unwind *u, const struct near *n)
 {
 	__u64 base = runtime_of(u, n);
@@ -209,7 +210,8 @@ FUSEE_FN void begin_runtime(struct fusee_unwind *u, const struct near *n)
 	u->scratch[COUNT] = 0;
 }
 
-/* Is this C frame at a call of the function of an instruction? */
+/* Is this C frame at a call of an instruction's function, in interpreters that have such
+ * functions? */
 FUSEE_FN int is_call(const struct fusee_unwind *u)
 {
 	return (u->claim_arg & 255) == PYTHON_CALL;
@@ -221,10 +223,10 @@ FUSEE_FN int is_inner(const struct fusee_unwind *u, __u64 at)
 }
 
 /*
- * Where the functions of the instructions call each other, a C function that has not called the
- * first of them, or to which the last has returned, is not known as the interpreter's. A frame on
- * the C stack below this C frame, which ends the frames of such a function, is passed, and what it
- * ends: a function that has not begun. 0 or -1.
+ * If instructions have functions that call each other, the interpreter's C function is recognized
+ * by its call of the first; before that call, and after it has returned, it is not. Such a C
+ * function, below this C frame on the stack, may already have an entry frame: that is skipped, with
+ * the frame of the Python function that has not begun. 0 or -1.
  */
 static int pass_inner(struct fusee_unwind *u, __u32 unused)
 {
@@ -250,21 +252,22 @@ static int pass_inner(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_python_pass_inner, pass_inner)
 
-/* From 3.13 on: has this C frame, whose frames end at n->entry, unlinked its frames? 0: no; -1:
- * yes, or none are missing; or a reason. inner: frames of others were pushed. */
+/* From 3.13 on: has this C frame, whose frames end at n->entry, unlinked them? 0: no; -1: yes, or
+ * no frame is missing; or a reason. inner: frames of other C frames were pushed. */
 FUSEE_FN int unlinked_chain(struct fusee_unwind *u, const struct near *n, int inner)
 {
 	__u64 previous;
 
 	if (AT(u, &previous, n->entry + 8))
 		return PYTHON_UNREADABLE;
-	/* unless there is none and it has called others */
+	/* not if the list has ended, although this C frame has called others */
 	if (previous == u->scratch[FRAME] && (previous || !inner))
 		return -1;
 	return is_missing(u);
 }
 
-/* FRAME becomes the innermost Python frame of this C frame, 0: it has none. 0, or a reason. */
+/* Sets FRAME to the innermost Python frame of this C frame; 0: it has none. Returns 0 or a
+ * reason. */
 static int enter(struct fusee_unwind *u, __u32 unused)
 {
 	struct near *n = near(u);
@@ -301,7 +304,7 @@ FUSEE_PART(fusee_python_enter, enter)
 
 /* ---- frames ---- */
 
-/* A code object's key: what is at its address now. */
+/* The key of a code object: its address with what is there now, as memory is used again. */
 FUSEE_FN __u64 key_of(__u64 code, __u64 file, __u64 name, __u64 table, __u32 line)
 {
 	__u64 key = fusee_mix(0x707974686f6eull, code);
@@ -312,7 +315,7 @@ FUSEE_FN __u64 key_of(__u64 code, __u64 file, __u64 name, __u64 table, __u32 lin
 /* 3.8 to 3.10: pushes FRAME, a frame object. */
 static int push_object(struct fusee_unwind *u, __u32 unused)
 {
-	/* f_back, f_code, .., f_lasti, whose place the versions differ in */
+	/* from f_back and f_code on; the place of f_lasti differs between versions */
 	__u64 f[OBJECT_WORDS], c[PYTHON_CODE_WORDS];
 	struct near *n = near(u);
 
@@ -330,8 +333,8 @@ static int push_object(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_python_push_object, push_object)
 
-/* 3.12 on: FRAME is the frame on the C stack that ends a C frame's frames. It must be in this
- * C frame, or those that were pushed are another's. */
+/* From 3.12 on: FRAME is an entry frame. It must be in this C frame; otherwise the frames that were
+ * pushed belong to another. */
 FUSEE_FN int leave(struct fusee_unwind *u, const struct near *n, __u64 previous)
 {
 	__u64 at = u->scratch[FRAME];
@@ -342,10 +345,10 @@ FUSEE_FN int leave(struct fusee_unwind *u, const struct near *n, __u64 previous)
 }
 
 /*
- * COUNT becomes the number of code objects that this runtime has made, from 3.14 on that have
- * ended, 0: not known, and in the upper half what distinguishes the runtime, which is not 0.
- * While it does not change, a code object that a frame has is that which was at its address before.
- * From 3.13 on each interpreter counts its own, so it is believed if there is but one.
+ * Sets the lower half of COUNT to the number of code objects that this runtime has made, or
+ * from 3.14 on freed; 0: not known. The upper half distinguishes the runtime, and is not 0. As long
+ * as COUNT is unchanged, a code object is the same as before at its address. From 3.13 on each
+ * interpreter has a counter, so it is used only if there is one interpreter.
  */
 static int count_codes(struct fusee_unwind *u, __u32 unused)
 {
@@ -383,7 +386,7 @@ FUSEE_FN void push_key(struct fusee_unwind *u, __u64 key, __u64 at, __u32 flags)
 		fusee_push(u, key, at);
 }
 
-/* What a code object's key is remembered by; 0: it is not. */
+/* The key under which a code object's key is remembered; 0: it is not. */
 FUSEE_FN __u64 memory_of(struct fusee_unwind *u, __u64 code)
 {
 	if (!u->scratch[COUNT])
@@ -399,7 +402,8 @@ FUSEE_FN int push_code(struct fusee_unwind *u, const struct near *n, __u64 code,
 
 	if (code & 7 || AT(u, &c, code + n->table[PYTHON_CODE]))
 		return -1;
-	/* what initializes instances of classes is a frame of a static code object: not shown */
+	/* the trampoline that calls __init__() has a static code object, whose texts are equal: it
+	 * is not shown */
 	if (c[PYTHON_NEW_FILENAME] != c[PYTHON_NEW_FILENAME + 2])
 		push_key(u,
 			 key_of(code, c[PYTHON_NEW_FILENAME], c[PYTHON_NEW_FILENAME + 2],
@@ -409,8 +413,8 @@ FUSEE_FN int push_code(struct fusee_unwind *u, const struct near *n, __u64 code,
 	return 0;
 }
 
-/* NEXT, the number of a copy of the bytecode of the code object WORK, becomes the copy's address. 0
- * or -1. */
+/* Replaces NEXT, the number of a copy of the bytecode of the code object WORK, by the copy's
+ * address. 0 or -1. */
 static int find_copy(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 copies, size, number = u->scratch[NEXT];
@@ -428,15 +432,16 @@ FUSEE_PART(fusee_python_find_copy, find_copy)
 /* The address of the bytecode that a frame of this code object runs. 0: it cannot be read. */
 FUSEE_FN __u64 bytecode_of(struct fusee_unwind *u, const struct near *n, const __u64 *f, __u64 code)
 {
-	if (!n->table[PYTHON_COPIES] || !(__u32)f[9]) /* the first is in the code object */
+	if (!n->table[PYTHON_COPIES] || !(__u32)f[9]) /* the first copy is in the code object */
 		return code + n->table[PYTHON_BYTECODE];
 	u->scratch[WORK] = code;
 	u->scratch[NEXT] = (__u32)f[9];
 	return FUSEE_CALL(fusee_python_find_copy, u, 0) ? 0 : u->scratch[NEXT];
 }
 
-/* Pushes a frame that runs `code`, so many bytes behind the beginning of its bytecode. As
- * push_code(). A frame that gets another copy of its bytecode is not of one copy for a moment. */
+/* Pushes a frame that runs `code`, and is `at` bytes behind the beginning of the bytecode. Returns
+ * what push_code() does. While a frame changes to another copy of its bytecode, `at` may be
+ * invalid. */
 FUSEE_FN int push_function(struct fusee_unwind *u, struct near *n, __u64 code, __u64 at,
 			   __u32 flags)
 {
@@ -450,13 +455,13 @@ FUSEE_FN int push_function(struct fusee_unwind *u, struct near *n, __u64 code, _
 	return 0;
 }
 
-/* A byte of bytes 64 to 79 of a frame. */
+/* One of the bytes 64 to 79 of a frame; `bit` counts bits from byte 64 on. */
 FUSEE_FN __u8 late_byte(const __u64 *f, __u32 bit)
 {
 	return (bit & 64 ? f[9] : f[8]) >> (bit & 63);
 }
 
-/* Does the frame end those of a C frame? */
+/* Is it the last Python frame of a C frame? */
 FUSEE_FN int is_last(const struct near *n, const __u64 *f)
 {
 	return late_byte(f, n->table[PYTHON_FRAME] & 127) == (n->table[PYTHON_FRAME] >> 8 & 255);
@@ -480,8 +485,9 @@ FUSEE_FN __u64 code_of(const struct near *n, const __u64 *f)
 #include "names.h"
 #include "tasks.h"
 
-/* Was the next frame pushed already? It is compared with a frame that is replaced when
- * twice as many were pushed, so a list that leads back into itself is found in its third round. */
+/* Was the next frame pushed before? It is compared with one earlier frame, which is replaced
+ * whenever the number of frames has doubled. So a list that leads back into itself ends in its
+ * third round. */
 FUSEE_FN int returns(struct near *n, __u64 next)
 {
 	if (next && next == n->seen)
@@ -492,7 +498,7 @@ FUSEE_FN int returns(struct near *n, __u64 next)
 	return 0;
 }
 
-/* Pushes FRAME, and goes to its caller. */
+/* Pushes FRAME, and sets FRAME to its caller. */
 FUSEE_FN int push(struct fusee_unwind *u, struct near *n)
 {
 	__u32 entries = n->table[PYTHON_FAMILY] == PYTHON_ENTRIES;
@@ -530,7 +536,7 @@ FUSEE_FN int push(struct fusee_unwind *u, struct near *n)
 
 /* ---- the step ---- */
 
-/* Sees to it that user space can name the frame that was pushed. */
+/* Emits the code object of the frame that was pushed, unless it was emitted before. */
 FUSEE_FN void name_pushed(struct fusee_unwind *u, const struct near *n)
 {
 	if (n->key)

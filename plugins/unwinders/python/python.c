@@ -12,13 +12,13 @@
 int fusee_step_python(struct fusee_unwind *u);
 FUSEE_EMBED(python_bpf, "python.bpf.o");
 
-#define RELEASES 16 /* that a line of the log is written for */
+#define RELEASES 16 /* how many releases a line of the log is written for */
 
 struct python {
 	struct fusee_self self;
 	uint8_t asyncio;                        /* the option */
 	void *processes;                        /* see codes.h */
-	uint32_t taskless[RELEASES], ntaskless; /* whose tasks cannot be shown */
+	uint32_t taskless[RELEASES], ntaskless; /* releases whose tasks cannot be shown */
 };
 
 static int on_inspect(void *ctx, uint64_t file)
@@ -28,7 +28,7 @@ static int on_inspect(void *ctx, uint64_t file)
 	return python_inspect(&p->self, file, p->asyncio);
 }
 
-/* Is this the first time that something is to be logged of a release? */
+/* Is this the first time that this is logged for a release? Notes the release. */
 static int is_first(uint32_t *logged, uint32_t *n, uint32_t version)
 {
 	for (uint32_t i = 0; i < *n; i++)
@@ -88,7 +88,7 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 	named.function = fusee_text(c->name);
 	named.file = fusee_text(c->file);
 	named.start_line = c->first_line;
-	if (!strncmp(c->file, "<frozen importlib", 17)) /* as CPython's own tracebacks do */
+	if (!strncmp(c->file, "<frozen importlib", 17)) /* CPython's tracebacks hide them, too */
 		named.flags = FUSEE_FRAME_HIDDEN;
 	if (frame->v[1] != PYTHON_NO_INSTRUCTION)
 		named.line = python_line(&lines, (uint32_t)frame->v[1]);

@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define BIT(byte) (((byte)-64) * 8) /* of a byte of a frame, from byte 64 on */
+#define BIT(byte) \
+	(((byte)-64) * 8) /* the first bit of a byte of a frame, counted from byte 64 on */
 
 /*
  * From the headers of each version (Include/cpython/{code,frameobject,pystate}.h,
@@ -55,9 +56,9 @@ int python_version_words(uint32_t version, uint32_t words[PYTHON_WORDS])
 }
 
 /*
- * Modules/_asynciomodule.c (TaskObj) and pycore_genobject.h or genobject.h (PyGenObject), as
- * tests/run/python-asyncio finds them in running interpreters: _fut_waiter, and a coroutine's
- * frame.
+ * The offsets of _fut_waiter in TaskObj (Modules/_asynciomodule.c), and of the frame in PyGenObject
+ * (pycore_genobject.h or genobject.h), as tests/run/python-asyncio finds them in running
+ * interpreters.
  */
 uint32_t python_task_word(const uint32_t words[PYTHON_WORDS])
 {
@@ -79,11 +80,12 @@ uint32_t python_task_word(const uint32_t words[PYTHON_WORDS])
 
 /* ---- 3.13 and later ---- */
 
-/* Where the parts of _Py_DebugOffsets begin, in 64-bit words, and what it does not contain. */
+/* Where the parts of _Py_DebugOffsets begin, in 64-bit words, and offsets that it does not
+ * contain. */
 struct layout {
 	uint32_t minor, words;
 	uint32_t thread, frame, code, unicode; /* each begins with its own size */
-	uint32_t generation;                   /* what code objects that end raise; 0: nothing */
+	uint32_t generation;                   /* the counter of freed code objects; 0: none */
 	uint32_t key;                          /* autoTSSkey in _PyRuntime */
 };
 
@@ -92,7 +94,7 @@ static const struct layout layouts[] = {
 	{14, 95, 22, 31, 39, 77, 20, 2336},
 };
 
-/* Words of the parts. */
+/* Indices of members in their parts. */
 enum { FREE_THREADED = 2, INTERPRETERS = 5, NEXT = 8, THREADS = 9 };
 enum { THREAD_NEXT = 2, THREAD_CURRENT = 4, THREAD_ID = 5 };
 enum { FRAME_PREVIOUS = 1, FRAME_EXECUTABLE, FRAME_INSTRUCTION, FRAME_OWNER = 5, FRAME_COPY = 7 };
@@ -110,7 +112,8 @@ enum { TEXT_STATE = 1, TEXT_LENGTH, TEXT_ASCII };
 #define MORE_HEADER 16u /* bytes of an object's header without the GIL beyond those with it */
 #define COOKIE "xdebugpy"
 
-/* co_tlbc: without the GIL each thread has bytecode of its own from 3.14 on. 0: there is none. */
+/* The offset of co_tlbc: from 3.14 on, without the GIL, each thread has a copy of the bytecode. 0:
+ * there are no copies. */
 static uint32_t copies(const uint64_t *o, const struct layout *l)
 {
 	return o[FREE_THREADED] && l->minor >= 14 ? (uint32_t)o[l->code + CODE_COPIES] : 0;
@@ -123,7 +126,7 @@ static int copies_fit(const uint64_t *o, const struct layout *l)
 	return o[l->frame + FRAME_COPY] == 72 && copies(o, l) && copies(o, l) % 8 == 0;
 }
 
-/* Does the step read what these offsets say? It has constants for some of them. */
+/* Are the offsets that the step has as constants the same here? */
 static int fits(const uint64_t *o, const struct layout *l)
 {
 	const uint64_t *frame = o + l->frame, *code = o + l->code, *text = o + l->unicode;
@@ -174,10 +177,10 @@ int python_debug_words(const unsigned char *offsets, uint32_t n, uint32_t words[
 				   8;
 	words[PYTHON_BYTECODE] = (uint32_t)o[l->code + CODE_BYTECODE];
 	words[PYTHON_COPIES] = copies(o, l);
-	words[PYTHON_KIND] = words[PYTHON_COPIES] ? 8 : 2; /* what is before it is a byte there */
+	words[PYTHON_KIND] = words[PYTHON_COPIES] ? 8 : 2; /* `interned` before it is then a byte */
 	words[PYTHON_COUNTER] = l->generation ? (uint32_t)o[l->generation] : 0;
 	words[PYTHON_HEADER] = o[FREE_THREADED] ? MORE_HEADER : 0;
-	/* from the object's beginning as if its header were the shorter */
+	/* relative to the object as if its header were the short one of builds with the GIL */
 	text = (uint32_t)o[l->unicode + TEXT_ASCII] - words[PYTHON_HEADER];
 	words[PYTHON_TEXT] = text | (text + 16) << 16;
 	words[PYTHON_VERSION] = version >> 8 & 0xffff;

@@ -3,18 +3,18 @@
 
 #include <stdlib.h>
 
-/* Loads that follow each other: of a word at rip, then of words at distances from what was loaded.
- */
+/* A chain of loads: of a word at an address relative to rip, then each of a word at an offset from
+ * what was loaded before. */
 #define LOADS 4
 struct loads {
 	uint64_t from; /* vaddr of the word at rip */
 	int64_t at[LOADS];
-	uint32_t n, end; /* end: the byte behind them */
-	int is_own;      /* the word is the variable, and not its address in the GOT */
+	uint32_t n, end; /* end: the byte behind the loads */
+	int is_own;      /* the first word is the variable itself, not its address in the GOT */
 };
 
-/* mov D(%rip),%rax, of an address in the GOT, or lea; mov D(%rax),%rax; .., with or without test
- * %rax,%rax; je behind a load. */
+/* Reads the loads at the function's beginning: mov D(%rip),%rax or lea D(%rip),%rax; then mov
+ * D(%rax),%rax, each with or without test %rax,%rax; je behind it. */
 static void read_loads(const struct fusee_code *c, struct loads *l)
 {
 	static const unsigned char endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -39,7 +39,7 @@ static void read_loads(const struct fusee_code *c, struct loads *l)
 	l->end = i;
 }
 
-/* The code of a function of this name, and its loads. 0, or -1: there is none. */
+/* Reads the code of the function with this name, which the caller frees, and its loads. 0 or -1. */
 static int loads_of(const struct ruby_file *in, const char *name, struct fusee_code *c,
 		    struct loads *l)
 {
@@ -51,8 +51,8 @@ static int loads_of(const struct ruby_file *in, const char *name, struct fusee_c
 	return 0;
 }
 
-/* rb_during_gc() returns bit 5 of the flags: movzbl D(%rax),%eax or mov D(%rax),%eax; shr $5. Their
- * offset; 0: it does something else. */
+/* Returns the offset of the flags in rb_during_gc(), which returns their bit 5: movzbl D(%rax),%eax
+ * or mov D(%rax),%eax; shr $5. 0: the code is another. */
 static uint32_t flags_in(const struct fusee_code *c, uint32_t i)
 {
 	const unsigned char *p = c->at + i;
@@ -81,7 +81,8 @@ void ruby_find_collections(struct ruby_file *in)
 		return;
 	at = count.end < c.n && c.at[count.end] == 0xc3; /* ret */
 	free(c.at);
-	/* the VM's address, of which a library's GOT has the address; objspace; the number */
+	/* the loads: in libraries the variable's address from the GOT; the VM's address; objspace;
+	 * the number of collections */
 	first = count.n == 3 && !count.at[0];
 	if (!at || count.n != 2 + first || !is_offset(count.at[first]) ||
 	    !is_offset(count.at[first + 1]) || loads_of(in, "rb_during_gc", &c, &flags))
@@ -93,7 +94,7 @@ void ruby_find_collections(struct ruby_file *in)
 	if (count.is_own || !first)
 		ruby_set_address(in->words + RUBY_VM, count.from);
 	if (!(in->words[RUBY_VM] | in->words[RUBY_VM + 1]))
-		return; /* no symbol says which variable the GOT has */
+		return; /* neither the code nor a symbol says where the variable is */
 	in->words[RUBY_VM_SPACE] = (uint32_t)count.at[first];
 	in->words[RUBY_COLLECTIONS] = (uint32_t)count.at[first + 1];
 	in->words[RUBY_SPACE_FLAGS] = at;

@@ -14,7 +14,8 @@
 struct ruby_doubt ruby_check_facts(const struct fusee_unwinder_host *host, uint64_t file,
 				   const uint32_t *words)
 {
-	/* each of these functions, or a function that it calls, uses what the step uses */
+	/* each of these functions, or a function that it calls, uses an offset that the
+	 * step uses */
 	const struct {
 		const char *function;
 		enum fusee_use how;

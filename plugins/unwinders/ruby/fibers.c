@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEAR 96 /* bytes between the instructions of coroutine_initialize() */
+#define NEAR 96 /* the most bytes between the instructions of coroutine_initialize() */
 
-/* Is the instruction at p one of REX.W `opcode` with a displacement of -8 to a register? *reg: the
- * register that it stores. */
+/* Is it REX.W `opcode`, with the operand -8(%some_register), at p? Sets *reg to the register in its
+ * ModRM byte, which a mov stores. */
 static int stores_below(const unsigned char *p, unsigned char opcode, unsigned int *reg)
 {
 	*reg = (p[0] & 4u) << 1 | (p[2] >> 3 & 7u);
@@ -15,7 +15,8 @@ static int stores_below(const unsigned char *p, unsigned char opcode, unsigned i
 	       p[3] == 0xf8;
 }
 
-/* The function whose address code near byte `from` puts into this register: lea F(%rip),%reg. */
+/* Finds the function whose address code near byte `from` puts into the register: lea F(%rip),%reg.
+ * 1: it is found. */
 static int function_in(const struct ruby_file *in, const struct fusee_code *c, uint32_t from,
 		       unsigned int reg, struct fusee_range *at)
 {
@@ -49,7 +50,7 @@ static int find_in(const struct ruby_file *in, const struct fusee_code *c, struc
 	return 0;
 }
 
-/* Searches the functions on the way from one of these. */
+/* Searches one of these functions, the first that exists, and the functions that it calls. */
 static void search(struct ruby_file *in, const char *const *from, struct fusee_range *found)
 {
 	struct ruby_search s = {.n = 0};

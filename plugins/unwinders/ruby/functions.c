@@ -26,7 +26,8 @@ struct place {
 	uint32_t line;
 };
 
-static int by_id(const void *a, const void *b) /* of processes, functions and places */
+/* Every element of a tree begins with its 64-bit key. */
+static int by_id(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
@@ -49,8 +50,8 @@ static void *find(void *const *tree, uint64_t id)
 	return node ? *node : NULL;
 }
 
-/* Adds an element, which begins with its key and is not in the tree. It is the tree's, or freed. 0
- * or -ENOMEM. */
+/* Adds an element that is not yet in the tree, and owns it also on failure. NULL: its memory could
+ * not be had. 0 or -ENOMEM. */
 static int insert(void **tree, void *element)
 {
 	if (element && tsearch(element, tree, by_id))
@@ -59,7 +60,7 @@ static int insert(void **tree, void *element)
 	return -ENOMEM;
 }
 
-/* The process, made if it is new. NULL: no memory. */
+/* Finds or makes the process. NULL: no memory. */
 static struct process *process_of(void **processes, uint64_t id)
 {
 	struct process *p = find(processes, id);
@@ -79,8 +80,8 @@ struct ruby_library *ruby_functions_library(void **processes, uint64_t process)
 	return p ? &p->library : NULL;
 }
 
-/* Bytes of the label, with the class before the method's name: "block in Class#method". NULL `to`:
- * only counts. The texts fit into the emission. */
+/* Writes the label, with the class before the method's name: "block in Class#method". Returns its
+ * length; `to` may be NULL. The caller has checked that the texts are within the emission. */
 static size_t label_of(const struct ruby_function *f, char *to)
 {
 	bool qualified = f->class_bytes && f->base_bytes && f->base_bytes <= f->label_bytes;

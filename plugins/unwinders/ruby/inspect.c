@@ -15,7 +15,7 @@
 
 /* ---- the interpreter's functions ---- */
 
-/* Bytes of the core until it has its first control frame, ec->cfp, in r15; 0: not found. */
+/* The bytes of vm_exec_core() until it has its control frame, ec->cfp, in r15; 0: not found. */
 static uint32_t end_of_prologue(const struct fusee_code *c)
 {
 	/* mov 16(%reg),%r15 */
@@ -26,9 +26,9 @@ static uint32_t end_of_prologue(const struct fusee_code *c)
 	return 0;
 }
 
-#define NEAR 128 /* bytes between a part's beginning and the function's return, at most */
+#define NEAR 128 /* the most bytes from the beginning of a function's end to its ret */
 
-/* The byte behind the first return at `from` or soon after: a pop, ret. 0: there is none near. */
+/* Returns the byte behind the first pop, ret at or soon behind `from`. 0: there is none. */
 static uint32_t end_of_return(const struct fusee_code *c, uint32_t from)
 {
 	for (uint32_t i = from; i + 2 <= c->n && i < from + NEAR; i++)
@@ -37,8 +37,7 @@ static uint32_t end_of_return(const struct fusee_code *c, uint32_t from)
 	return 0;
 }
 
-/* Where the jump or the jump if equal at byte i goes; c->n: it is none, or goes out of the
- * function. */
+/* The target of the jmp or je at byte i. c->n: there is none, or it leaves the function. */
 static uint32_t jump_at(const struct fusee_code *c, uint32_t i)
 {
 	const unsigned char *p = c->at + i;
@@ -50,7 +49,7 @@ static uint32_t jump_at(const struct fusee_code *c, uint32_t i)
 	return to < c->n ? (uint32_t)to : c->n;
 }
 
-/* Where the core returns: from the comparison of the stack's canary on. */
+/* Finds the end of vm_exec_core(): from the check of the stack's canary to the ret. */
 static void find_core_end(const struct fusee_code *c, uint32_t words[2])
 {
 	static const unsigned char canary[] = {0x64, 0x48, 0x2b,
@@ -67,7 +66,8 @@ static void find_core_end(const struct fusee_code *c, uint32_t words[2])
 	}
 }
 
-/* Where rb_vm_exec() returns behind its call of the core: at once, or at the end of a jump. */
+/* Finds where rb_vm_exec() returns after its call of vm_exec_core(): right behind the call, or at
+ * the target of a jump there. */
 static void find_exec_end(const struct fusee_code *c, uint64_t core, uint32_t *words)
 {
 	uint32_t at = 0;
@@ -90,9 +90,9 @@ static void find_exec_end(const struct fusee_code *c, uint64_t core, uint32_t *w
 	}
 }
 
-#define AFTER_JIT 24 /* bytes in which rb_vm_exec() takes what code of YJIT returned */
+#define AFTER_JIT 24 /* bytes in which rb_vm_exec() compares what code of YJIT returned */
 
-/* The operand of cmpq $imm8,.. at p, which has 9 bytes; 0: it is another instruction. */
+/* The immediate of cmpq $imm8,.. at p, where 9 bytes can be read; 0: it is another instruction. */
 static uint32_t compared(const unsigned char *p)
 {
 	uint32_t mode = p[2] >> 6, sib = (p[2] & 7) == 4;
@@ -102,7 +102,7 @@ static uint32_t compared(const unsigned char *p)
 	return mode == 3 ? p[3] : mode == 1 ? p[4 + sib] : mode == 2 ? p[7 + sib] : 0;
 }
 
-/* rb_vm_exec() calls code that YJIT made, and compares what it returns: call *%rax; ..; cmpq
+/* Finds where rb_vm_exec() calls code of YJIT and compares what that returns: call *%rax; ..; cmpq
  * $Qundef,.. */
 static void find_jit_calls(const struct fusee_code *c, uint32_t *words)
 {
@@ -148,7 +148,7 @@ static int find_parts(struct ruby_file *in)
 	return 0;
 }
 
-/* Is it vm_exec_core()? 1: it is. */
+/* Is it vm_exec_core(), by its size and its prologue? */
 static int is_core(const struct ruby_file *in, struct fusee_range r)
 {
 	struct fusee_code c;
@@ -161,8 +161,8 @@ static int is_core(const struct ruby_file *in, struct fusee_range r)
 	return is;
 }
 
-/* Adds the functions that function i of the search calls. 1: one of them is the core, and i is
- * rb_vm_exec(). */
+/* Adds the functions that function i of the search calls. 1: one of them is vm_exec_core(), so that
+ * function i is rb_vm_exec(). */
 static int follow(struct ruby_file *in, struct ruby_search *s, uint32_t i)
 {
 	struct fusee_range at;
@@ -183,8 +183,8 @@ static int follow(struct ruby_file *in, struct ruby_search *s, uint32_t i)
 	return in->core.hi != 0;
 }
 
-/* rb_vm_exec() has no symbol in stripped libraries from 3.3 on: it is found from functions that run
- * methods. 0 or -errno. */
+/* Finds rb_vm_exec() and vm_exec_core(). Stripped libraries from 3.3 on have no symbol of
+ * rb_vm_exec(): it is searched among the callees of functions that run methods. 0 or -errno. */
 static int find_code(struct ruby_file *in)
 {
 	static const char *const from[] = {"rb_vm_exec", "rb_yield", "rb_funcallv"};
@@ -214,7 +214,7 @@ struct references {
 	uint32_t n;
 };
 
-/* Adds the words of memory that code reads from rip or compares with a register. */
+/* Adds the addresses, relative to rip, of memory that the code reads or compares. */
 static void add_references(struct references *r, const struct fusee_code *c)
 {
 	for (uint32_t i = 1; i + 5 <= c->n && r->n < REFERENCES; i++)
@@ -223,8 +223,8 @@ static void add_references(struct references *r, const struct fusee_code *c)
 			r->at[r->n++] = ruby_target(c, i, 5);
 }
 
-/* rb_id2str(), or what it calls, reads the table's last_id and its ids, which are 16 bytes behind.
- */
+/* Finds the table of symbols: rb_id2str(), or a function that it calls, reads its last_id, and its
+ * ids 16 bytes behind. */
 static void find_symbols(struct ruby_file *in)
 {
 	struct references r = {.n = 0};
@@ -250,7 +250,8 @@ static void find_symbols(struct ruby_file *in)
 
 /* ---- the execution context ---- */
 
-/* 2.7: ruby_native_thread_p() asks pthread_getspecific() with the key of threads, a variable. */
+/* 2.7: finds the key of the thread-specific data, a variable that ruby_native_thread_p() passes to
+ * pthread_getspecific(). 0 or -errno. */
 static int find_key(struct ruby_file *in)
 {
 	struct fusee_range at;
@@ -272,7 +273,7 @@ static int find_key(struct ruby_file *in)
 
 #define CONTEXT "ruby_current_ec"
 
-/* Is symbol `index` of .dynsym the context's? Its value is in *offset. */
+/* Is symbol `index` of .dynsym that of the execution context? Sets *offset to its value. */
 static int is_context(const struct ruby_file *in, uint64_t index, uint64_t *offset)
 {
 	struct fusee_section symbols = FUSEE_SIZED(struct fusee_section),
@@ -292,8 +293,8 @@ static int is_context(const struct ruby_file *in, uint64_t index, uint64_t *offs
 	return !memcmp(name, CONTEXT, sizeof(name)) && (s.st_info & 15) == STT_TLS;
 }
 
-/* The context is a thread-local variable of a shared library: its pair of words in the GOT has a
- * relocation. */
+/* Finds the context in a shared library, where it is a thread-local variable: its two words in the
+ * GOT have a relocation. 0 or -errno. */
 static int find_in_library(struct ruby_file *in)
 {
 	struct fusee_section s = FUSEE_SIZED(struct fusee_section);
@@ -315,7 +316,7 @@ static int find_in_library(struct ruby_file *in)
 	return -ENOENT;
 }
 
-/* The size of the program's thread-local variables, which end at the thread pointer; 0: it has
+/* The size of the program's thread-local variables, which end at the thread pointer; 0: there are
  * none. */
 static uint64_t tls_size(const struct ruby_file *in, const struct fusee_file_info *info)
 {
@@ -337,8 +338,8 @@ static uint64_t tls_size(const struct ruby_file *in, const struct fusee_file_inf
 	return 0;
 }
 
-/* From 3.3 on the variable has no symbol: rb_yield() begins with reading it, as a variable of the
- * library's block of thread-local variables. */
+/* Finds the context from 3.3 on, where it has no symbol: rb_yield() begins with a read of it, in
+ * the library's block of thread-local variables. 0 or -errno. */
 static int find_in_code(struct ruby_file *in)
 {
 	struct fusee_range at;
@@ -365,7 +366,7 @@ static int find_in_code(struct ruby_file *in)
 	return err;
 }
 
-/* The context is a thread-local variable of the program itself. */
+/* Finds the context among the thread-local variables of a program. 0 or -errno. */
 static int find_in_program(struct ruby_file *in, const struct fusee_file_info *info)
 {
 	struct fusee_section s = FUSEE_SIZED(struct fusee_section);

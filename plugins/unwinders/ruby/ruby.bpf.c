@@ -4,9 +4,9 @@
  * stack of the VM's own, innermost first. vm_exec_core() runs them; a frame of it on the C stack
  * stands for the control frames down to the first that C has called, which is marked FINISH. A
  * method that is implemented in C has a control frame too, without FINISH: the next frames of
- * vm_exec_core() begin with it. So the frames of C and Ruby are in step as long as each C frame
- * takes its control frames up to FINISH; where a sample is taken while the two disagree, at the
- * beginning and the end of vm_exec_core(), register r15 says which control frame it runs.
+ * vm_exec_core() begin with it. So each C frame takes the control frames up to the next FINISH. At
+ * the beginning and the end of vm_exec_core() the two stacks do not agree; there register r15 has
+ * the control frame that it runs.
  */
 #include <fusee/unwinder.bpf.h>
 
@@ -17,7 +17,7 @@
 
 #define GLIBC_KEYS 0x310 /* struct pthread: the first block of 32 {sequence number, value} */
 
-/* CONTEXT becomes the execution context of this thread. 0 or -1. */
+/* Sets CONTEXT to the execution context of this thread. 0 or -1. */
 static int find_context(struct fusee_unwind *u, __u32 by)
 {
 	__u64 at = u->bias + address(u, RUBY_CONTEXT),
@@ -41,7 +41,7 @@ static int find_context(struct fusee_unwind *u, __u32 by)
 }
 FUSEE_PART(fusee_ruby_find_context, find_context)
 
-/* FRAME becomes the thread's innermost control frame. 0 or -1. */
+/* Sets FRAME to the thread's innermost control frame. 0 or -1. */
 static int find_frames(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 c[3]; /* vm_stack, its size in words, cfp */
@@ -61,7 +61,7 @@ FUSEE_PART(fusee_ruby_find_frames, find_frames)
 
 /* ---- the walk comes to a C frame ---- */
 
-/* Was the C function interrupted in the part of it that words i and i + 1 describe? */
+/* Was the C function interrupted between the offsets in words i and i + 1? */
 FUSEE_FN int is_in(struct fusee_unwind *u, __u32 i)
 {
 	__u64 at = u->pc - u->claim_lo;
@@ -69,7 +69,7 @@ FUSEE_FN int is_in(struct fusee_unwind *u, __u32 i)
 	return u->flags & FUSEE_FIRST && at >= word(u, i) && at < word(u, i + 1);
 }
 
-/* Has code of YJIT returned to rb_vm_exec(), and not for the core to go on? */
+/* Has code of YJIT returned a result to rb_vm_exec(), so that vm_exec_core() will not go on? */
 FUSEE_FN int is_behind_jit(struct fusee_unwind *u)
 {
 	return (is_in(u, RUBY_EXEC_JIT) || is_in(u, RUBY_EXEC_JIT_2)) &&
@@ -83,15 +83,15 @@ FUSEE_FN int core_is_done(struct fusee_unwind *u)
 
 	if (u->claim_arg == RUBY_CORE && is_in(u, RUBY_CORE_END))
 		return 1;
-	/* what it has popped is in memory still */
+	/* the popped control frame is still in memory */
 	return frame + word(u, RUBY_FRAME_SIZE) == u->scratch[FRAME] &&
 	       !flags_of(u, frame, &flags) && flags & FRAME_FINISH;
 }
 
 #define SAVED 96 /* words below a C frame in which its callees may have saved its r15 */
 
-/* The first control frame from `frame` on that runs an iseq. 0: there is none near, or it cannot be
- * read. */
+/* Returns the first control frame from `frame` on that runs an iseq. 0: there is none near, or it
+ * cannot be read. */
 FUSEE_FN __u64 next_iseq(struct fusee_unwind *u, __u64 frame)
 {
 	__u64 flags = 0;
@@ -108,8 +108,8 @@ FUSEE_FN __u64 next_iseq(struct fusee_unwind *u, __u64 frame)
 	return 0;
 }
 
-/* Is the innermost control frame a frame that the VM has not begun to run? Such a frame is marked
- * FINISH and is at its first instruction. 2.7 publishes frames before it fills them in. */
+/* Can it be that the VM has not begun to run the innermost control frame? Such a frame is marked
+ * FINISH and is at its first instruction. In 2.7 frames are linked before they are filled in. */
 FUSEE_FN int may_be_pending(struct fusee_unwind *u)
 {
 	__u64 frame = u->scratch[FRAME], flags = 0, pc, iseq, body, encoded;
@@ -122,10 +122,10 @@ FUSEE_FN int may_be_pending(struct fusee_unwind *u)
 }
 
 /*
- * The walk comes to vm_exec_core(), or to code of YJIT, which has called something. Has C pushed
- * the innermost control frame, and has the VM not begun to run it? A frame that this C frame runs
- * may look so too. Its register `reg` decides, which a callee has saved: the control frame that it
- * runs. 1: the VM has not begun.
+ * The walk comes to vm_exec_core(), or to code of YJIT, which has called something. Has C code
+ * pushed the innermost control frame, and has the VM not begun to run it? A control frame that this
+ * C frame runs may look the same. Its register `reg`, which a callee has saved, decides: it has the
+ * control frame that the C frame runs. 1: the VM has not begun.
  */
 static int is_pending(struct fusee_unwind *u, __u32 reg)
 {
@@ -146,8 +146,8 @@ static int is_pending(struct fusee_unwind *u, __u32 reg)
 }
 FUSEE_PART(fusee_ruby_is_pending, is_pending)
 
-/* The core was interrupted. Has it pushed a control frame of an iseq, which it has not begun to
- * run? Where the core ends, r15 is its caller's already. */
+/* vm_exec_core() was interrupted. Has it pushed a control frame of an iseq that it has not begun to
+ * run? At its end r15 is already the caller's. */
 FUSEE_FN int core_pushes(struct fusee_unwind *u, __u32 code)
 {
 	__u64 frame = u->scratch[FRAME], flags = 0;
@@ -157,7 +157,7 @@ FUSEE_FN int core_pushes(struct fusee_unwind *u, __u32 code)
 	       (flags_of(u, frame, &flags) || (flags & FRAME_KIND) != FRAME_CFUNC);
 }
 
-/* The control frames when the walk comes to vm_exec_core() or rb_vm_exec() first. 0 or -1. */
+/* Finds the control frames when the walk comes to the first C frame of the VM. 0 or -1. */
 FUSEE_FN int begin_in_vm(struct fusee_unwind *u, __u32 code)
 {
 	if (FUSEE_CALL(fusee_ruby_find_frames, u, 0))
@@ -169,7 +169,7 @@ FUSEE_FN int begin_in_vm(struct fusee_unwind *u, __u32 code)
 	return 0;
 }
 
-/* 1: this C frame has control frames; 0: it has none; or -1: they cannot be found. */
+/* Does this C frame have control frames? 1, 0, or -1: they cannot be found. */
 static int enter(struct fusee_unwind *u, __u32 code)
 {
 	__u64 before = inside(u);
@@ -177,8 +177,8 @@ static int enter(struct fusee_unwind *u, __u32 code)
 	u->scratch[SP] = u->sp;
 	set_inside(u, 0);
 	begin_near(u);
-	/* where the core begins, rb_vm_exec() pushes; it is also called for a list of its
-	 * instructions */
+	/* at the beginning of vm_exec_core() the frames are those of rb_vm_exec(); and it is also
+	 * called to list its instructions, without any frame */
 	if (code == RUBY_CORE && is_in(u, RUBY_CORE_BEGIN))
 		return 0;
 	set_inside(u, code != RUBY_EXEC);
@@ -192,7 +192,8 @@ static int enter(struct fusee_unwind *u, __u32 code)
 }
 FUSEE_PART(fusee_ruby_enter, enter)
 
-/* The outermost function of a fiber or thread: all its control frames must have been pushed. */
+/* Ends the stack at the outermost function of a fiber or thread, where all its control frames must
+ * have been pushed. */
 static int end_coroutine(struct fusee_unwind *u, __u32 unused)
 {
 	(void)unused;
@@ -204,17 +205,18 @@ FUSEE_PART(fusee_ruby_end_coroutine, end_coroutine)
 
 /* ---- frames ---- */
 
-#define FRAME_LOCAL 2 /* of flags: it is no block's */
-#define OUTER 8       /* blocks around a block, at most */
+#define FRAME_LOCAL 2 /* in flags: the environment is a method's, not a block's */
+#define OUTER 8       /* the most blocks around a block */
 
-/* struct rb_method_entry_struct. `about` of an imemo_svar is what its place had before. */
+/* struct rb_method_entry_struct. If it is an imemo_svar, `about` is the entry that it has
+ * replaced. */
 struct method {
 	__u64 flags, about, definition, called, owner;
 };
 #define SPECIAL 64       /* nil and others, which are no addresses */
 #define DEFINITION_ID 32 /* original_id in struct rb_method_definition_struct */
 
-/* Kind of an internal object, enum imemo_type; 16: it is none. */
+/* The kind of an internal object, enum imemo_type; 16: it is another object. */
 FUSEE_FN __u32 imemo(__u64 flags)
 {
 	return (flags & 31) == 0x1a ? flags >> 12 & 15 : 16;
@@ -222,8 +224,8 @@ FUSEE_FN __u32 imemo(__u64 flags)
 #define IMEMO_SVAR 2
 #define IMEMO_METHOD 6
 
-/* OWNER becomes the class of the method whose entry is OWNER, BODY a C function's ID, if `is_c`.
- * 0; 1: it is no method's entry, OWNER is 0; -1: it cannot be read. */
+/* Replaces OWNER, a method's entry, by the method's class, and if `is_c` sets BODY to the ID of the
+ * C function. 0; 1: it is no method's entry, and OWNER is 0; -1: it cannot be read. */
 static int read_method(struct fusee_unwind *u, __u32 is_c)
 {
 	__u64 at = u->scratch[OWNER];
@@ -241,8 +243,8 @@ static int read_method(struct fusee_unwind *u, __u32 is_c)
 }
 FUSEE_PART(fusee_ruby_read_method, read_method)
 
-/* OWNER, the environment around a block, becomes the entry of the method that it is in; 0: it is in
- * none that is near. 0, or -1: it cannot be read. */
+/* Replaces OWNER, the environment around a block, by the entry of the method that contains the
+ * block, or by 0 if there is none within OUTER blocks. 0, or -1: it cannot be read. */
 static int find_method(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 ep = u->scratch[OWNER];
@@ -275,8 +277,8 @@ FUSEE_FN int push_c(struct fusee_unwind *u, struct near *n)
 			  NO_INSTRUCTION);
 }
 
-/* Reads what distinguishes the function of ISEQ, and pushes its frame, whose pc is in BODY. OWNER:
- * its method's entry. 0 or -1. */
+/* Makes the key of the function of ISEQ, and pushes its frame. BODY has the pc, OWNER the method's
+ * entry. 0 or -1. */
 static int push_new(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 key, at, pc = u->scratch[BODY];
@@ -300,7 +302,7 @@ static int push_new(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_ruby_push_new, push_new)
 
-/* Pushes the frame of ISEQ, whose environment is e and whose pc is in BODY. 0 or -1. */
+/* Pushes the frame of ISEQ with the environment e. BODY has the pc. 0 or -1. */
 FUSEE_FN int push_iseq(struct fusee_unwind *u, struct near *n, const struct environment *e)
 {
 	u->scratch[OWNER] = e->flags & FRAME_LOCAL ? e->method : e->outer & ~3ull;
@@ -326,7 +328,7 @@ static int push(struct fusee_unwind *u, __u32 unused)
 	if (!f || environment_at(u, n, &e, f->ep))
 		return fusee_stop(u, RUBY_UNREADABLE);
 	kind = e.flags & FRAME_KIND;
-	if (!(kind & 1)) /* all kinds have this bit */
+	if (!(kind & 1)) /* every kind has this bit: this is no frame */
 		return fusee_stop(u, RUBY_UNREADABLE);
 	if (kind == FRAME_CFUNC) {
 		u->scratch[OWNER] = e.method;

@@ -56,11 +56,11 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 	return r->self.host->unwinder->frame(out, &named) ? -ENOMEM : 1;
 }
 
-#define FARTHEST (1ull << 31) /* YJIT makes code where the library can be called from it */
+#define FARTHEST (1ull << 31) /* from the library: code of YJIT calls it with 32 bits */
 #define RESERVED (128u << 20) /* bytes around code of YJIT in which it makes more, page by page */
 
-/* Claims memory with code that is no file's and is near the library: YJIT's, or else the step
- * passes. The words say where the library is. */
+/* Claims memory near the library with code that is of no file. It is YJIT's; if not, the step
+ * passes. The words of the process say where the library is. */
 static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
 {
 	struct ruby *r = ctx;

@@ -7,7 +7,8 @@
 
 /*
  * Offsets of a 64-bit build, printed by programs that include vm_core.h (3.2, 3.3) or
- * rb_mjit_min_header.h (2.7, 3.1), as Debian and Ubuntu build them. 3.0: read from its headers.
+ * rb_mjit_min_header.h (2.7, 3.1), in the builds of Debian and Ubuntu; those of 3.0 are read from
+ * its headers.
  */
 static const struct version {
 	const char *name; /* "major.minor" */

@@ -64,8 +64,8 @@ struct cie {
 	size_t at; /* offset in the section */
 	struct cfi_common common;
 	uint8_t encoding, has_z;
-	uint8_t unknown; /* the addresses of its functions cannot be read */
-	uint8_t bad;     /* its instructions cannot be run */
+	uint8_t unknown; /* its head cannot be read, so neither can addresses of its functions */
+	uint8_t bad;     /* its initial instructions cannot be run */
 };
 
 struct entry {
@@ -86,7 +86,7 @@ struct reader {
 	struct cfi_program program;
 };
 
-/* Reads the entry at *at and moves *at behind it. 1; 0: the end; -EBADMSG. */
+/* Reads the head of the entry at *at, and moves *at behind the entry. 1; 0: the end; -EBADMSG. */
 static int next_entry(const struct cfi_section *s, size_t *at, struct entry *e)
 {
 	struct cursor c = {s->bytes + *at, s->bytes + s->len, 0};
@@ -115,7 +115,7 @@ static int next_entry(const struct cfi_section *s, size_t *at, struct entry *e)
 	return 1;
 }
 
-/* Augmentation letters, whose data is in `data`. */
+/* Reads the augmentation: what each letter means is in `data`. 0 or -EBADMSG. */
 static int read_augmentation(struct cie *cie, const char *letters, struct cursor *data,
 			     const struct cfi_section *s)
 {
@@ -256,8 +256,8 @@ static int read_range(struct reader *r, const struct cie *cie, struct cursor *c,
 	return 0;
 }
 
-/* Replaces the rows of a function whose description cannot be read: its first rows may be wrong,
- * too. */
+/* Replaces the rows of a function whose description is damaged: also its first rows may be
+ * wrong. */
 static int distrust(struct reader *r, const struct function_rows *range, uint32_t first_save)
 {
 	int err;

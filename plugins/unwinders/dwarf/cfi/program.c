@@ -31,7 +31,7 @@ enum {
 	CFA_GNU_NEGATIVE_OFFSET = 0x2f,
 };
 
-/* Adds rows for the frame at loc, where they are not as the last rows. */
+/* Adds rows for the frame at loc, unless they equal the last rows. */
 static void emit(struct cfi_program *p)
 {
 	const struct cfi_place fp = p->frame.fp;
@@ -109,7 +109,7 @@ static void define_cfa(struct cfi_program *p, uint64_t reg, int64_t off)
 	p->frame.cfa = (struct cfi_place){.kind = CFI_OFFSET, .reg = (uint16_t)reg, .off = off};
 }
 
-/* Instructions about the CFA. 0: the opcode is another. */
+/* Runs an instruction that sets the CFA. 0: the opcode is of another kind. */
 static int run_cfa(struct cfi_program *p, uint8_t op)
 {
 	struct cfi_place *cfa = &p->frame.cfa;
@@ -155,7 +155,7 @@ static void run_register(struct cfi_program *p)
 		*place = (struct cfi_place){.kind = CFI_REGISTER, .reg = (uint16_t)from};
 }
 
-/* Instructions with a register and its place. 0: the opcode is another. */
+/* Runs an instruction that sets a register's place. 0: the opcode is of another kind. */
 static int run_rule(struct cfi_program *p, uint8_t op)
 {
 	struct cursor *c = &p->c;
@@ -195,7 +195,7 @@ static int run_rule(struct cfi_program *p, uint8_t op)
 	}
 }
 
-/* The other instructions. An unknown instruction ends the program, since its length is unknown. */
+/* Runs any other instruction. An unknown one ends the program, since its length is unknown. */
 static void run_other(struct cfi_program *p, uint8_t op)
 {
 	switch (op) {

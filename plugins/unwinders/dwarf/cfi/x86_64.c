@@ -29,7 +29,7 @@ struct cfi_place *x86_64_place(struct cfi_frame *f, uint64_t reg)
 void x86_64_start(struct cfi_frame *f)
 {
 	memset(f, 0, sizeof(*f));
-	f->fp.kind = CFI_SAME; /* as psABI has it, which descriptions rely on */
+	f->fp.kind = CFI_SAME; /* by the psABI; descriptions rely on it */
 	for (int i = 0; i < DWARF_SAVED_REGS; i++)
 		f->saved[i].kind = CFI_SAME;
 	f->ra.kind = CFI_UNSPECIFIED;
@@ -104,8 +104,7 @@ void x86_64_popped(struct cfi_frame *f, int64_t *saved)
 			f->fp.kind = CFI_SAME;
 	} else if (f->fp.kind == CFI_AT_EXPR && by_sp && read_expression(&f->fp, &d) && !d.deref &&
 		   d.reg == RBP) {
-		f->fp.kind =
-			CFI_SAME; /* at its own old value's place: only while rbp was the frame's */
+		f->fp.kind = CFI_SAME; /* a place relative to rbp, which is the caller's by now */
 	}
 }
 
@@ -116,7 +115,8 @@ static int small(int64_t v)
 	return v > INT32_MIN && v < INT32_MAX; /* Go has a frame of 1 GiB */
 }
 
-/* An expression that is a plain offset from the register that the CFA is based on. */
+/* Is the place at a constant offset from the CFA? Expressions may use the CFA's register
+ * instead. */
 static int from_cfa(const struct cfi_frame *f, const struct cfi_place *place, int64_t *off)
 {
 	struct deref d;
@@ -133,7 +133,8 @@ static int from_cfa(const struct cfi_frame *f, const struct cfi_place *place, in
 	return small(*off);
 }
 
-/* The frame that libc's signal return has: every register is in the ucontext at sp. */
+/* Is this the frame of libc's return from a signal handler, with all registers in the ucontext at
+ * sp? */
 static int is_ucontext(const struct cfi_frame *f)
 {
 	enum {
@@ -151,7 +152,7 @@ static int is_ucontext(const struct cfi_frame *f)
 	       fp.off == UC_RBP && !ra.deref && ra.reg == RSP && ra.off == UC_RIP;
 }
 
-/* Where the caller's fp is: flags and, in *at, their operand. */
+/* Returns flags that say where the caller's fp is, and sets *at to their operand. */
 static uint32_t fp_flags(const struct cfi_frame *f, int32_t *at)
 {
 	struct deref d;
@@ -177,7 +178,7 @@ static uint32_t fp_flags(const struct cfi_frame *f, int32_t *at)
 	return DWARF_FP_UNKNOWN;
 }
 
-/* Where the return address is; 0: nowhere that the table can say. */
+/* Sets flags and operand for the return address. 0: the table cannot express its place. */
 static int ra_flags(const struct cfi_frame *f, uint32_t *flags, int32_t *at)
 {
 	int64_t off;
@@ -213,7 +214,7 @@ static uint32_t expression_rule(struct table_build *build, const struct cfi_fram
 			     (int32_t)d.off, fp, d.deref ? (int32_t)d.add : 0);
 }
 
-/* What the plain rules have no bits for. */
+/* A rule for a frame that plain rules cannot express. */
 static uint32_t special_rule(struct table_build *build, const struct cfi_frame *f)
 {
 	uint32_t flags, ra_flag;
@@ -227,7 +228,7 @@ static uint32_t special_rule(struct table_build *build, const struct cfi_frame *
 		build->signals++;
 		return table_special(build, DWARF_SIGNAL, 0, 0, 0);
 	}
-	/* sp of the caller is the CFA; whoever says otherwise switches stacks. */
+	/* the caller's sp is the CFA; code with another description switches stacks */
 	if (f->sp.kind != CFI_UNSPECIFIED && (f->sp.kind != CFI_VAL_OFFSET || f->sp.off))
 		return DWARF_RULE_EXPRESSION;
 	flags = fp_flags(f, &fp);
@@ -265,7 +266,7 @@ uint32_t x86_64_rule(struct table_build *build, const struct cfi_frame *f)
 
 /* ---- callee-saved registers ---- */
 
-/* The byte of a pattern. *by_fp: 1: the place is relative to fp. */
+/* The byte of a pattern for register i. Sets *by_fp to 1 if its place is relative to fp. */
 static uint32_t saved_at(const struct cfi_frame *f, int i, int *by_fp)
 {
 	const struct cfi_place *place = &f->saved[i];

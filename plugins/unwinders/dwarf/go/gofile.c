@@ -6,12 +6,12 @@
 
 #include "../cursor.h"
 
-/* moduledata begins with pcHeader, six slices, findfunctab; then minpc, maxpc (Go 1.16 on). */
+/* moduledata, since Go 1.16: pcHeader, six slices, findfunctab, minpc, maxpc, .. */
 #define MINPC 160
 #define MODULE_BYTES 176
 #define R_X86_64_RELATIVE 8
 
-/* Go 1.19 linked by gcc as PIE leaves the table inside .data.rel.ro, without a name. */
+/* Finds the table inside .data.rel.ro, where Go 1.19 has it if gcc links a PIE. */
 static int find_inside(struct go_table *go, const struct fusee_section *s, uint64_t *vaddr)
 {
 	for (uint64_t at = (8 - s->vaddr % 8) % 8; s->bytes.len >= 64 && at <= s->bytes.len - 64;
@@ -38,7 +38,7 @@ static int find_table(struct go_table *go, const struct fusee_unwinder_host *hos
 		*vaddr = s.vaddr;
 		return go_open(go, s.bytes.p, s.bytes.len);
 	}
-	/* Only a Go binary says how it was built. */
+	/* only Go binaries have .go.buildinfo */
 	if (fusee_file_section(host, file, ".go.buildinfo", &s) ||
 	    fusee_file_section(host, file, ".data.rel.ro", &s))
 		return -ENOENT;
@@ -47,7 +47,7 @@ static int find_table(struct go_table *go, const struct fusee_unwinder_host *hos
 
 /* ---- where the text begins ---- */
 
-/* A candidate for minpc and maxpc must span what the table spans. */
+/* Returns where the text begins if minpc and maxpc span as much as the table; otherwise 0. */
 static uint64_t text_from(const struct go_table *go, uint64_t minpc, uint64_t maxpc)
 {
 	uint64_t lo, hi;
@@ -58,7 +58,8 @@ static uint64_t text_from(const struct go_table *go, uint64_t minpc, uint64_t ma
 	return minpc - lo;
 }
 
-/* The runtime's own record of the module, found by its first word: where the table is. */
+/* Finds moduledata by its first word, the table's address, and returns where the text begins; 0: it
+ * is not found. */
 static uint64_t text_by_module(const struct go_table *go, uint64_t table,
 			       const struct fusee_unwinder_host *host, uint64_t file)
 {
@@ -92,7 +93,7 @@ static uint64_t relocated(const struct fusee_section *r, uint64_t where)
 	return 0;
 }
 
-/* In position-independent binaries that record is filled by relocations. */
+/* The same in position-independent binaries, where relocations fill moduledata. */
 static uint64_t text_by_relocation(const struct go_table *go, uint64_t table,
 				   const struct fusee_unwinder_host *host, uint64_t file)
 {
@@ -122,8 +123,8 @@ static int find_text(struct go_table *go, uint64_t table, const struct fusee_unw
 {
 	struct fusee_range at = {0};
 
-	/* Absolute addresses before Go 1.18; in the header until Go 1.25, 0 where it is relocated.
-	 */
+	/* before Go 1.18 addresses are absolute; until Go 1.25 the header has the start of the
+	 * text, 0 if it is relocated */
 	if (go->version < GO_1_18 || go->text)
 		return 0;
 	go->text = text_by_module(go, table, host, file);

@@ -84,7 +84,7 @@ static unsigned int pair_size(const struct go_table *go)
 	return go->version >= GO_1_18 ? 4 : 8;
 }
 
-/* The address of function i; of i == n: the end. Counted from go->text. */
+/* The address of function i, relative to go->text; of i == n the end of the last function. */
 static uint64_t entry_of(const struct go_table *go, uint64_t i, int *bad)
 {
 	unsigned int size = pair_size(go);
@@ -131,8 +131,8 @@ int go_function(const struct go_table *go, uint64_t i, struct go_func *f)
 		return -EBADMSG;
 	f->lo += go->text;
 	f->hi += go->text;
-	/* entry, name, args, deferreturn, pcsp, pcfile, pcln, npcdata, cuOffset, [startLine],
-	 * funcID, flag */
+	/* struct _func: entry, name, args, deferreturn, pcsp, pcfile, pcln, npcdata, cuOffset,
+	 * [startLine], funcID, flag */
 	read_name(go, word(go, at + head, 4, &bad), f);
 	f->pcsp = word(go, at + head + 12, 4, &bad) + go->pctab;
 	flag_at = at + head + 32 + (go->version == GO_1_20 ? 4 : 0) + 1;

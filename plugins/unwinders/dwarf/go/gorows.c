@@ -19,21 +19,20 @@ static enum kind kind_of(const struct go_func *f)
 		const char *name;
 		enum kind kind;
 	} known[] = {
-		/* A goroutine's, a thread's and the program's first frame. */
+		/* the outermost frames of goroutines, threads and programs */
 		{"runtime.goexit", END},
 		{"runtime.mstart", END},
 		{"runtime.rt0_go", END},
 		{"_rt0_amd64", END},
 		{"_rt0_amd64_linux", END},
-		/* Its caller gave the thread away: what runs on the system stack is the scheduler.
-		 */
+		/* the goroutine that called it waits: on the system stack runs the scheduler */
 		{"runtime.mcall", MCALL},
 		{"runtime.systemstack", SWITCH},
 		{"runtime.morestack", MORESTACK},
 		{"runtime.newstack", NEWSTACK},
 		{"runtime.asmcgocall", SWITCH},
 		{"runtime.gogo", SWITCH},
-		/* The kernel's way back out of a signal handler. */
+		/* where signal handlers return to */
 		{"runtime.sigreturn", SIGRETURN},
 		{"runtime.sigreturn__sigaction", SIGRETURN},
 	};
@@ -50,12 +49,12 @@ static enum kind kind_of(const struct go_func *f)
 /* ---- how rbp is saved ---- */
 
 struct saved {
-	uint64_t depth; /* sp has moved this far where rbp is saved; 0: not saved */
-	uint64_t slot;  /* table.h */
-	uint64_t from;  /* and it is so from this address on */
+	uint64_t depth; /* how far sp has moved when rbp is saved; 0: it is not saved */
+	uint64_t slot;  /* as in rules, see table.h */
+	uint64_t from;  /* the address from which on rbp is saved */
 };
 
-/* mov %rbp,N(%rsp) or lea N(%rsp),%rbp, by opcode. Its length, 0: another instruction. */
+/* Is it mov %rbp,N(%rsp) or lea N(%rsp),%rbp, by its opcode? Returns its length, 0: it is not. */
 static unsigned int rsp_disp(const uint8_t *p, uint8_t opcode, uint64_t *disp)
 {
 	if (!p || p[0] != 0x48 || p[1] != opcode || p[3] != 0x24)
@@ -120,11 +119,11 @@ struct go_run {
 	struct rows *rows;
 	struct go_func f;
 	struct saved saved;
-	uint64_t lost_at;   /* sp is not what pcsp says from here on */
-	uint32_t lost_rule; /* then this, where rbp does not help */
+	uint64_t lost_at;   /* from here on sp is on another stack than pcsp says */
+	uint32_t lost_rule; /* the rule from there on, unless rbp is saved; 0: sp is never lost */
 	uint32_t last_rule;
 	struct go_stack stack;
-	size_t given; /* the next of stack.given, in newstack; else stack.n */
+	size_t given; /* index of the next of stack.given; stack.n: none */
 };
 
 static uint64_t last_row(const struct rows *rows)
@@ -159,7 +158,8 @@ static uint32_t depth_rule(struct go_run *r, uint64_t pc, uint64_t depth)
 			     (int32_t)depth + 8, slot ? -8 * (int32_t)(slot + 1) : 0, 0);
 }
 
-/* mov N(%rsp),%rbp; add $N,%rsp: between them rbp is the caller's already, and sp is ours again. */
+/* Do mov N(%rsp),%rbp; add $N,%rsp end here? Between them rbp is already the caller's, and sp is on
+ * this function's stack again. */
 static int restores_early(struct go_run *r, uint64_t end)
 {
 	const uint8_t *p = go_code(r->go, end - 9, 9);
@@ -168,8 +168,8 @@ static int restores_early(struct go_run *r, uint64_t end)
 	       !memcmp(p + 5, "\x48\x83\xc4", 3);
 }
 
-/* A call that gives the goroutine away ends here: its caller's stack ends. Only return addresses
- * are looked up at its last byte. */
+/* Adds END for the last byte of a call of the scheduler, which ends at `at`. Only return addresses
+ * are looked up there. Then the rule for `depth`, up to `end`. */
 static int emit_given(struct go_run *r, uint64_t at, uint64_t end, uint64_t depth)
 {
 	int err = at - 1 <= last_row(r->rows) ? -EBADMSG : emit(r, at - 1, DWARF_RULE_END);
@@ -177,7 +177,7 @@ static int emit_given(struct go_run *r, uint64_t at, uint64_t end, uint64_t dept
 	return err || at == end ? err : emit(r, at, depth_rule(r, at, depth));
 }
 
-/* Rows of [pc, end), where sp has moved by depth. */
+/* Adds the rows of [pc, end), where sp has moved by depth. */
 static int emit_depth(struct go_run *r, uint64_t pc, uint64_t end, uint64_t depth)
 {
 	uint64_t borders[2] = {r->saved.from, r->lost_rule ? r->lost_at : 0};
@@ -202,7 +202,7 @@ static int64_t unzigzag(uint64_t v)
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
-/* The pcsp program: pairs of how the value changes and for how many bytes it holds. */
+/* Runs the pcsp program: pairs of a difference of the value, and for how many bytes it holds. */
 static int run_pcsp(struct go_run *r)
 {
 	struct cursor c = {r->go->bytes, r->go->bytes + r->go->len, 0};
@@ -222,7 +222,7 @@ static int run_pcsp(struct go_run *r)
 		c.bad |= __builtin_add_overflow(value, unzigzag(zigzag), &value);
 		if (c.bad || !delta || delta > r->f.hi - pc || value > INT32_MAX - 8 || value < -64)
 			return -EBADMSG;
-		if (value < 0) { /* rawVforkSyscall keeps its return address in a register */
+		if (value < 0) { /* as in rawVforkSyscall: the return address is in a register */
 			err = emit(r, pc, DWARF_RULE_EXPRESSION);
 		} else {
 			if ((uint64_t)value > before && !r->saved.depth)
@@ -283,8 +283,8 @@ int go_read(struct table_build *build, const struct go_table *go, struct rows *r
 		if (end && end != r.f.lo)
 			err = rows_add(ret, end, DWARF_RULE_NONE);
 		first = ret->n;
-		/* The handler returns to sigreturn's first byte; the byte before is what is looked
-		 * up. */
+		/* handlers return to the first byte of sigreturn, and the byte before is
+		 * looked up */
 		if (kind == SIGRETURN && r.f.lo > last_row(ret) + 1)
 			r.f.lo--;
 		if (!err)

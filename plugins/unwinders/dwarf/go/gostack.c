@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The functions that are looked at. */
+/* The functions whose code is read. */
 enum { SYSTEMSTACK, MORESTACK, MORESTACK_NOCTXT, NEWSTACK, GIVES_AWAY, KINDS = GIVES_AWAY + 5 };
 
 static const char *const names[KINDS] = {
@@ -13,8 +13,8 @@ static const char *const names[KINDS] = {
 	"runtime.preemptPark", "runtime.schedule",    "runtime.park_m",
 };
 
-/* Where the runtime keeps a goroutine's place, as offsets: of the g from the thread pointer, of m
- * in g, of the current g in m, and of the members of g.sched in g. */
+/* Offsets in the runtime's structs: of g from the thread pointer, of m in g, of curg in m, and of
+ * the members of g.sched in g. */
 struct places {
 	int32_t g;
 	uint32_t curg;
@@ -25,7 +25,8 @@ struct go_functions {
 	struct go_func at[KINDS]; /* name NULL: it was not found */
 };
 
-/* A wrapper for another ABI has its function's name: the larger is the function. */
+/* Finds the functions. A wrapper for another ABI has the same name as its function, but is
+ * smaller. */
 static void find_functions(const struct go_table *go, struct go_functions *fs)
 {
 	struct go_func f;
@@ -53,7 +54,7 @@ static uint32_t load_32(const uint8_t *p)
 }
 
 /*
- * systemstack's way back to the goroutine:
+ * Reads offsets from systemstack, where it returns to the goroutine:
  *	mov %fs:g,%rax, or mov $g,%rcx; mov %fs:(%rcx),%rax
  *	mov m(%rax),%rbx
  *	mov curg(%rbx),%rax
@@ -82,7 +83,7 @@ static int find_curg(const struct go_table *go, const struct go_func *f, struct 
 }
 
 /*
- * morestack saves the place of its caller, in any register's g:
+ * Reads offsets from morestack, where it saves the registers of its caller (g is in any register):
  *	mov (%rsp),%rax; mov %rax,pc(g)
  *	lea 8(%rsp),%rax; mov %rax,sp(g)
  *	mov %rbp,bp(g)
@@ -116,7 +117,8 @@ static int gives_away(const struct go_functions *fs, uint64_t callee)
 	return 0;
 }
 
-/* What looks like such a call and is none has no return address, so it does no harm. */
+/* Finds the calls in newstack that give the goroutine away. Other bytes that look like such a call
+ * do no harm, as no return address is behind them. */
 static int find_given(const struct go_table *go, const struct go_functions *fs, struct go_stack *s)
 {
 	const struct go_func *f = &fs->at[NEWSTACK];
@@ -145,7 +147,7 @@ void gostack_find(struct table_build *build, const struct go_table *go, struct g
 	for (size_t k = 0; k < GIVES_AWAY; k++)
 		if (!fs.at[k].name)
 			return;
-	/* the step looks for a call of either within so many bytes */
+	/* the step accepts a call of either, as it cannot tell which it was */
 	if (fs.at[MORESTACK_NOCTXT].lo - fs.at[MORESTACK].lo >= DWARF_GO_NEAR / 2 ||
 	    fs.at[MORESTACK].hi - fs.at[MORESTACK].lo >= DWARF_GO_NEAR / 2)
 		return;

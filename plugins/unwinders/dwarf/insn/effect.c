@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an instruction does to sp, to rbp and to the flow. Which operands of an instruction are
- * general-purpose registers that it writes is in tables, by the opcode maps of the processor
- * manuals; what it writes there is known for the few that compilers move sp and rbp with. */
+/* What an instruction does to sp, to rbp and to the flow. Tables, made from the opcode maps of the
+ * processor manuals, say which general-purpose registers an instruction writes. Which value it
+ * writes is known for the few instructions by which compilers change sp and rbp. */
 #include "parts.h"
 
 /* Registers that opcodes write: E that of modrm.rm, if it is no address; G that of modrm.reg; O
@@ -41,8 +41,8 @@ static const char writes0f[256 + 1] = "??GG............"
 				      "................"
 				      "................";
 
-/* Those that depend on a prefix or on modrm.reg. V: the register of VEX.vvvv; D: of that and of
- * modrm.reg. */
+/* Instructions that depend on a prefix or on modrm.reg. V: they write the register of VEX.vvvv; D:
+ * that and the register of modrm.reg. */
 static const struct {
 	uint8_t form, map, first, last, pp, regs; /* regs: a bit of each value of modrm.reg */
 	char what;
@@ -116,7 +116,7 @@ static void write_register(struct insn_parts *d, unsigned int reg)
 		set(d, INSN_WRITE_FP, 0);
 }
 
-/* Without REX the numbers of rsp and rbp are those of ah and ch. */
+/* Without REX the byte registers 4 to 7 are ah, ch, dh and bh. */
 static void write_byte(struct insn_parts *d, unsigned int reg)
 {
 	if (d->rex)
@@ -125,8 +125,8 @@ static void write_byte(struct insn_parts *d, unsigned int reg)
 		d->in->written |= (uint16_t)(1u << (reg & 3));
 }
 
-/* Registers that instructions write without naming them, or more: no compiler keeps a copy of rsp
- * in them there. */
+/* Registers that instructions write without an operand for them. Where it is not exact, it has too
+ * many: compilers keep no copy of rsp in them there. */
 enum { RAX = 1, RCX = 2, RDX = 4, RBX = 8, RSI = 64, RDI = 128, R11 = 2048 };
 #define MANY (RAX | RCX | RDX | RBX | RSI | RDI | R11)
 
@@ -162,7 +162,7 @@ static unsigned int hidden_0f(const struct insn_parts *d)
 	return op == 0xb0 || op == 0xb1 ? RAX : 0;
 }
 
-/* What a callee may change. */
+/* The registers that a callee may change. */
 #define VOLATILE (RAX | RCX | RDX | RSI | RDI | 0xf00u)
 
 static void write_hidden(struct insn_parts *d)
@@ -182,8 +182,8 @@ static void write_hidden(struct insn_parts *d)
 	d->in->written |= (uint16_t)regs;
 }
 
-/* Has the table an entry for this opcode, in any map? Most instructions of vector code have none.
- */
+/* Has the table `writes` an entry for this opcode, in any map? It saves most instructions the
+ * search. */
 static int is_listed(uint8_t op)
 {
 	switch (op) {
@@ -497,8 +497,8 @@ static void effect_one(struct insn_parts *d)
 		narrow(d);
 }
 
-/* With 66 and without REX.W an Intel processor branches as if there was no 66, where one of AMD
- * reads a target, or pops an address, of 16 bits: neither is proved. */
+/* Refuses branches with prefix 66 and without REX.W: processors of Intel ignore the prefix, those
+ * of AMD use 16 bits of the address. */
 static void refuse_narrow_branch(struct insn_parts *d)
 {
 	switch (d->in->effect) {

@@ -132,7 +132,7 @@ static uint8_t mandatory_prefix(const struct insn_parts *d)
 	return d->rep == 0xf2 ? PP_F2 : d->rep ? PP_F3 : d->operand16 ? PP_66 : PP_NONE;
 }
 
-/* What follows the opcode, by its letter. */
+/* Reads what follows the opcode, by its letter. */
 static void read_operands(struct insn_parts *d, char letter)
 {
 	unsigned int z = insn_operand_is_16(d) ? 2 : 4;
@@ -176,7 +176,7 @@ static void read_operands(struct insn_parts *d, char letter)
 	}
 }
 
-/* test has an immediate, its brothers in the group have none. */
+/* In this group only test, the first two, has an immediate. */
 static void read_group3(struct insn_parts *d)
 {
 	read_modrm(d);
@@ -186,8 +186,8 @@ static void read_group3(struct insn_parts *d)
 									 : 4);
 }
 
-/* Immediates of vector instructions: all of maps 3 and 8, none of others but for what map 1 has
- * under the same opcodes as SSE. */
+/* Reads the operands of a vector instruction. All of map 0F3A and of XOP's map 8 have an immediate;
+ * of map 0F those that have one as SSE instructions. */
 static void read_vector_operands(struct insn_parts *d)
 {
 	if (d->form == FORM_VEX && d->map == MAP_0F && d->opcode == 0x77)
@@ -199,7 +199,7 @@ static void read_vector_operands(struct insn_parts *d)
 		next_signed(d, 4);
 }
 
-/* W vvvv L pp, the byte that the three forms share. */
+/* Reads the byte W vvvv L pp, which the three forms share. */
 static void read_vvvv(struct insn_parts *d, uint8_t b)
 {
 	static const uint8_t pp[] = {PP_NONE, PP_66, PP_F3, PP_F2};
@@ -208,9 +208,9 @@ static void read_vvvv(struct insn_parts *d, uint8_t b)
 	d->vvvv = (uint8_t)(~b >> 3 & 15);
 }
 
-/* APX gives EVEX to what has VEX alone: kmov, andn and its brothers, cmpccxadd, rorx, tiles. They
- * are not known: their operands are registers that have other numbers. (Its map 4, its prefix d5
- * and its bits of bases and indexes are refused, as no others use them.) */
+/* Is it an instruction of APX? APX adds EVEX forms of instructions that have only VEX forms: kmov,
+ * the BMI instructions, cmpccxadd, rorx, tiles. They are refused, as they can use 32 registers.
+ * (Map 4, the prefix d5, and the new bits for bases and indexes are refused in any case.) */
 static int is_apx(const struct insn_parts *d)
 {
 	uint8_t op = d->opcode;
@@ -227,8 +227,8 @@ static int is_apx(const struct insn_parts *d)
 	}
 }
 
-/* VEX, EVEX and XOP: the prefix says what REX, 66, f2, f3 and 0f say before others, so none of
- * these may be before it. */
+/* Reads a VEX, EVEX or XOP prefix. It replaces REX, 66, f2, f3 and 0f, so none of these may precede
+ * it. */
 static void read_vector(struct insn_parts *d, uint8_t first)
 {
 	uint8_t b = next(d), payload = b;
