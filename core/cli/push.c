@@ -58,8 +58,8 @@ const struct cli_command push_command = {
 	.does = "send recorded profiles to a server",
 	.usage = "fusee push FILE.. --to URL [--label NAME=TEXT]...\n"
 		 "       fusee push FILE.. --sink SINK[:OPTION=VALUE,..]\n"
-		 "Sends pprof files, or the output of perf script, to a server. '-' is standard "
-		 "input.\n",
+		 "Sends pprof files, or others that fusee report reads, to a server. '-' is "
+		 "standard input.\n",
 	CLI_OPTIONS(options),
 	.footer = "Exit codes: 65 no profile, 66 no file, 69 refused, 75 may be taken later.\n",
 	.operand = "FILE",

@@ -128,8 +128,9 @@ const struct cli_command report_command = {
 	.name = "report",
 	.does = "show a profile: functions, calls, a flame graph",
 	.usage = "fusee report [OPTION]... [FILE]...\n"
-		 "Shows a pprof file, or the output of perf script (or several, added up; - is "
-		 "stdin; none: " CLI_DEFAULT_PROFILE "). One of:\n",
+		 "Shows a pprof file, the output of perf script, folded stacks or a file of\n"
+		 "speedscope (or several, added up; - is stdin; none: " CLI_DEFAULT_PROFILE
+		 "). One of:\n",
 	CLI_OPTIONS(options),
 	.operand = "FILE",
 };

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "import/internal/lines.h"
 
 #define MAX_EVENTS 16u
 #define MAX_TOKENS 64u
@@ -36,7 +37,7 @@ struct event {
 
 struct reader {
 	struct builder *b;
-	const char *at, *end;
+	struct lines text;
 	struct event events[MAX_EVENTS];
 	uint32_t nevents, ntypes;
 	struct buf locations;  /* uint32_t: of the current sample, leaf first */
@@ -48,31 +49,6 @@ struct reader {
 };
 
 /* ---- text ---- */
-
-static bool next_line(struct reader *r, struct fusee_str *line)
-{
-	const char *end;
-
-	if (r->at >= r->end)
-		return false;
-	end = memchr(r->at, '\n', (size_t)(r->end - r->at));
-	*line = (struct fusee_str){r->at, (size_t)((end ? end : r->end) - r->at)};
-	r->at = end ? end + 1 : r->end;
-	if (line->len && line->p[line->len - 1] == '\r')
-		line->len--;
-	return true;
-}
-
-static struct fusee_str trim(struct fusee_str t)
-{
-	while (t.len && isspace((unsigned char)*t.p)) {
-		t.p++;
-		t.len--;
-	}
-	while (t.len && isspace((unsigned char)t.p[t.len - 1]))
-		t.len--;
-	return t;
-}
 
 static bool ends_with(struct fusee_str t, const char *end)
 {
@@ -151,7 +127,7 @@ static uint32_t split(struct fusee_str line, struct fusee_str tokens[MAX_TOKENS]
 	while (n < MAX_TOKENS) {
 		const char *start;
 
-		line = trim(line);
+		line = line_trim(line);
 		if (!line.len)
 			break;
 		start = line.p;
@@ -181,7 +157,7 @@ static bool read_event(struct head *h, struct fusee_str line, const struct fusee
 	h->event = (struct fusee_str){tokens[i].p, tokens[i].len - 1};
 	h->rest.p = tokens[i].p + tokens[i].len;
 	h->rest.len = (size_t)(line.p + line.len - h->rest.p);
-	h->rest = trim(h->rest);
+	h->rest = line_trim(h->rest);
 	return true;
 }
 
@@ -202,7 +178,7 @@ static bool read_head(struct head *h, struct fusee_str line)
 		h->has_time = true;
 		h->comm.p = tokens[0].p;
 		h->comm.len = (size_t)(tokens[thread].p - tokens[0].p);
-		h->comm = trim(h->comm);
+		h->comm = line_trim(h->comm);
 		return h->comm.len && read_event(h, line, tokens + i + 1, n - i - 1);
 	}
 	return false;
@@ -237,7 +213,7 @@ static void take_dso(struct fusee_str *t, struct fusee_str *dso)
 	*dso = (struct fusee_str){t->p + at, t->len - 1 - at};
 	if (ends_with(*dso, " (deleted)"))
 		dso->len -= strlen(" (deleted)");
-	*t = trim((struct fusee_str){t->p, at - 1});
+	*t = line_trim((struct fusee_str){t->p, at - 1});
 }
 
 /* Takes "+0x1f" off the end of t. */
@@ -259,11 +235,11 @@ static bool read_frame(struct frame *f, struct fusee_str line)
 	size_t n;
 
 	*f = (struct frame){0};
-	line = trim(line);
+	line = line_trim(line);
 	n = number(line, 16, &f->address);
 	if (!n || (n < line.len && line.p[n] != ' '))
 		return false;
-	f->symbol = trim((struct fusee_str){line.p + n, line.len - n});
+	f->symbol = line_trim((struct fusee_str){line.p + n, line.len - n});
 	take_dso(&f->symbol, &f->dso);
 	f->inlined = fusee_text_is(f->dso, "inlined");
 	take_offset(&f->symbol);
@@ -278,7 +254,7 @@ static bool read_source(struct fusee_str line, struct fusee_str *file, uint32_t 
 	uint64_t n;
 	size_t at;
 
-	line = trim(line);
+	line = line_trim(line);
 	at = line.len;
 	while (at > 0 && isdigit((unsigned char)line.p[at - 1]))
 		at--;
@@ -297,12 +273,12 @@ static bool is_ignored(struct fusee_str line)
 
 bool perf_script_is(const char *text, size_t len)
 {
-	struct reader r = {.at = text, .end = text + len};
+	struct reader r = {.text = {text, text + len}};
 	struct fusee_str line;
 	struct head h;
 
-	while (next_line(&r, &line))
-		if (!is_ignored(trim(line)))
+	while (line_next(&r.text, &line))
+		if (!is_ignored(line_trim(line)))
 			return read_head(&h, line);
 	return false;
 }
@@ -340,12 +316,12 @@ static struct event *find_event(struct reader *r, struct fusee_str event)
 
 static int find_events(struct reader *r)
 {
-	const char *start = r->at;
+	const char *start = r->text.at;
 	struct fusee_str line;
 	struct event *e;
 	struct head h;
 
-	while (next_line(r, &line)) {
+	while (line_next(&r->text, &line)) {
 		if (is_ignored(line) || !read_head(&h, line))
 			continue;
 		e = find_event(r, h.event);
@@ -353,7 +329,7 @@ static int find_events(struct reader *r)
 			return -EINVAL;
 		e->without_period |= !h.has_period;
 	}
-	r->at = start;
+	r->text.at = start;
 	return 0;
 }
 
@@ -478,15 +454,15 @@ static int add_frame(struct reader *r, const struct frame *f, struct fusee_str f
 /* The source line below the frame, if there is one. */
 static void take_source(struct reader *r, struct fusee_str *file, uint32_t *number_of_line)
 {
-	const char *start = r->at;
+	const char *start = r->text.at;
 	struct fusee_str line;
 
 	*file = (struct fusee_str){"", 0};
 	*number_of_line = 0;
-	if (next_line(r, &line) && read_source(line, file, number_of_line))
+	if (line_next(&r->text, &line) && read_source(line, file, number_of_line))
 		return;
 	*file = (struct fusee_str){"", 0};
-	r->at = start;
+	r->text.at = start;
 }
 
 /* The frames of the sample whose first line is h. */
@@ -503,11 +479,11 @@ static int add_frames(struct reader *r, const struct head *h)
 		take_source(r, &file, &number_of_line);
 		return add_frame(r, &f, file, number_of_line);
 	}
-	while (!err && next_line(r, &line) && trim(line).len) {
+	while (!err && line_next(&r->text, &line) && line_trim(line).len) {
 		struct head next;
 
 		if (read_head(&next, line)) { /* no empty line in between: perf script without -g */
-			r->at = line.p;
+			r->text.at = line.p;
 			break;
 		}
 		if (read_frame(&f, line)) {
@@ -532,6 +508,9 @@ static int add_sample(struct reader *r, const struct head *h)
 	err = add_frames(r, h);
 	if (err || !e)
 		return err ? err : -EINVAL;
+	err = import_is_too_large(r->b, &r->error);
+	if (err)
+		return err;
 	if (e->type)
 		values[e->type] = h->period <= INT64_MAX ? (int64_t)h->period : INT64_MAX;
 	stack = builder_stack(r->b, (const uint32_t *)(const void *)r->locations.p,
@@ -549,8 +528,8 @@ static int add_samples(struct reader *r)
 	struct head h;
 	int err = 0;
 
-	while (!err && next_line(r, &line)) {
-		if (is_ignored(trim(line)))
+	while (!err && line_next(&r->text, &line)) {
+		if (is_ignored(line_trim(line)))
 			continue;
 		if (read_head(&h, line))
 			err = add_sample(r, &h);
@@ -562,7 +541,7 @@ static int add_samples(struct reader *r)
 
 int perf_script_read(struct builder *b, const char *text, size_t len, const char **error)
 {
-	struct reader r = {.b = b, .at = text, .end = text + len};
+	struct reader r = {.b = b, .text = {text, text + len}};
 	int err = find_events(&r);
 
 	if (!err) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A profile from a file's bytes: a pprof file, gzipped or not, or the text of `perf script`. */
+/* A profile from a file's bytes: a pprof file, gzipped or not, the text of `perf script`, folded
+ * stacks, or a file of speedscope. Its content decides, not its name. */
 #ifndef IMPORT_READ_H
 #define IMPORT_READ_H
 

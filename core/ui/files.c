@@ -41,8 +41,13 @@ static bool has_suffix(const char *name, const char *suffix)
 
 static bool is_profile(const char *name)
 {
-	return *name != '.' && (has_suffix(name, ".pb.gz") || has_suffix(name, ".pprof") ||
-				has_suffix(name, ".pb") || has_suffix(name, ".perf"));
+	static const char *const suffixes[] = {
+		".pb.gz", ".pprof", ".pb", ".perf", ".folded", ".collapsed", ".speedscope.json"};
+
+	for (size_t i = 0; *name != '.' && i < sizeof(suffixes) / sizeof(*suffixes); i++)
+		if (has_suffix(name, suffixes[i]))
+			return true;
+	return false;
 }
 
 static bool is_listed(const struct ui_files *f, const char *name)

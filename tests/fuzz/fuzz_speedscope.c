@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+// sources: core/import/speedscope.c core/profile/build*.c core/loss/loss.c core/base/[!al]*.c
+// libs: -ljson-c
+/* Any text as a file of speedscope: a profile that is consistent, or a sentence. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "import/internal/speedscope.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct fusee_profile *p;
+	struct builder *b;
+	const char *error;
+
+	speedscope_is((const char *)data, size);
+	if (builder_new(&b))
+		abort();
+	if (speedscope_read(b, (const char *)data, size, &error)) {
+		if (!*error)
+			abort();
+	} else if (builder_finish(b, &p)) {
+		abort();
+	}
+	builder_free(b);
+	return 0;
+}
