@@ -65,13 +65,14 @@ static bool take_number(struct fusee_str *t, double *ret)
 	return true;
 }
 
+/* py-spy writes a blank and a number for samples without a frame. */
 static bool read_entry(struct entry *e, struct fusee_str line)
 {
-	struct fusee_str rest;
+	struct fusee_str rest = line_trim(line);
 	double value;
 
-	*e = (struct entry){.stack = line_trim(line)};
-	if (!take_number(&e->stack, &e->value) || !e->stack.len)
+	*e = (struct entry){.stack = {line.p, (uint64_t)(rest.p + rest.len - line.p)}};
+	if (!take_number(&e->stack, &e->value))
 		return false;
 	rest = e->stack;
 	if (take_number(&rest, &value) && rest.len) {
@@ -95,6 +96,7 @@ bool folded_is(const char *text, size_t len)
 	struct lines l = {text, text + len};
 	struct fusee_str line;
 	struct entry e;
+	bool has_frame = false;
 	int n = 0;
 
 	while (n < LOOK_LINES && line_next(&l, &line)) {
@@ -103,8 +105,9 @@ bool folded_is(const char *text, size_t len)
 		if (!is && line_trim(line).len && line.p[0] != '#')
 			return false;
 		n += is;
+		has_frame |= is && e.stack.len;
 	}
-	return n;
+	return has_frame;
 }
 
 /* ---- frames ---- */
@@ -224,6 +227,26 @@ static int add_stack(struct reader *r, struct fusee_str stack, uint32_t *ret)
 	return err;
 }
 
+/* Takes "[name tid=12];", as async-profiler begins stacks of threads, off a stack. */
+static void take_thread(struct fusee_str *stack, struct fusee_label *thread, uint32_t *tid)
+{
+	const char *end = memchr(stack->p, ';', stack->len);
+	size_t len = end ? (size_t)(end - stack->p) : stack->len, at = len - 1;
+	double n;
+
+	if (stack->p[0] != '[' || stack->p[at] != ']')
+		return;
+	while (at && is_digit(stack->p[at - 1]))
+		at--;
+	if (at < 6 || memcmp(stack->p + at - 5, " tid=", 5) ||
+	    !read_number((struct fusee_str){stack->p + at, len - 1 - at}, &n) || n >= UINT32_MAX)
+		return;
+	*thread = (struct fusee_label){.key = {"thread", 6}, .str = {stack->p + 1, at - 6}};
+	*tid = (uint32_t)n;
+	*stack = (struct fusee_str){stack->p + len + (end != NULL),
+				    stack->len - len - (end != NULL)};
+}
+
 /* Numbers with fractions are rounded so that their sum is right. */
 static int64_t rounded(double value, double *rest)
 {
@@ -238,13 +261,16 @@ static int64_t rounded(double value, double *rest)
 static int add_entry(struct reader *r, const struct entry *e)
 {
 	struct fusee_str all = e->stack;
+	struct fusee_label thread = {0};
+	uint32_t stack, tid = 0;
 	int64_t values[2];
 	double skipped;
-	uint32_t stack;
 	int err;
 
 	if (r->has_base)
 		take_number(&all, &skipped);
+	if (all.len)
+		take_thread(&all, &thread, &tid);
 	err = add_stack(r, all, &stack);
 	if (!err)
 		err = import_is_too_large(r->b, &r->error);
@@ -252,7 +278,7 @@ static int add_entry(struct reader *r, const struct entry *e)
 		return err;
 	values[0] = rounded(e->value, &r->rest);
 	values[1] = rounded(e->base, &r->base_rest);
-	return builder_sample(r->b, stack, NULL, 0, 0, 0, values);
+	return builder_sample(r->b, stack, &thread, thread.key.len > 0, 0, tid, values);
 }
 
 static bool each_has_base(struct lines text)

@@ -166,6 +166,20 @@ TEST(folded_frames_with_a_kind)
 	CHECK_STR(samples_of(p), "do_read<kernel>;main 1\ny_[z];x;::run;LMain 2\n");
 }
 
+TEST(folded_stacks_without_frames)
+{
+	CHECK_STR(samples_of(read_text(" 23\nmain;f 2\n 4\n")), " 27\nf;main 2\n");
+}
+
+TEST(folded_threads_of_async_profiler)
+{
+	const struct fusee_profile *p = read_text(
+		"[a b tid=12];W.main 3\n[x tid=7] 4\n[tid=1];c 5\n");
+
+	CHECK_STR(samples_of(p), "[thread=a b] W.main 3\n[thread=x]  4\nc;[tid=1] 5\n");
+	CHECK_INT(FUSEE_AT(struct fusee_sample, p->samples, 0)->tid, 12);
+}
+
 TEST(folded_lines_that_are_none_are_counted)
 {
 	const struct fusee_profile *p = read_text("# made by x\n"

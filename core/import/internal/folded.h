@@ -24,7 +24,9 @@ bool folded_is(const char *text, size_t len);
 
 /*
  * Adds all stacks to an empty builder and sets its value types: samples/count, and base/count if
- * there are two numbers. "name (file:12)" and "name - file:12" are functions with a source line.
+ * there are two numbers. "name (file:12)" and "name - file:12" are functions with a source line; a
+ * first frame
+ * "[name tid=12]" is the label `thread`.
  * Lines of another form are counted in a comment of the profile. 0, -ENOMEM, or -EFBIG: then
  * *error is a sentence, which is static.
  */
