@@ -458,8 +458,11 @@ static int hotspot_step(struct fusee_unwind *u)
 	int first;
 
 	u->error = 0;
-	if (u->words != HOTSPOT_WORDS ||
-	    !u->tls) /* over a copied stack no other memory can be read */
+	if (u->claim_arg) {
+		fusee_push(u, u->claim_arg, HOTSPOT_IS_WORK);
+		return FUSEE_NATIVE_TOO;
+	}
+	if (u->words != HOTSPOT_WORDS || !u->tls) /* over a stack copy nothing of it can be read */
 		return FUSEE_PASS;
 	if (is_in_chunk(u))
 		return step_in_chunk(u);

@@ -8,6 +8,7 @@
 #include "lines.h"
 #include "memory.h"
 #include "names.h"
+#include "threads.h"
 
 int fusee_step_hotspot(struct fusee_unwind *u);
 FUSEE_EMBED(hotspot_bpf, "hotspot.bpf.o");
@@ -104,6 +105,18 @@ static int show_place(struct hotspot *h, const struct fusee_raw_frame *frame,
 	return place ? (int)place->n : 0;
 }
 
+static int show_work(const struct hotspot *h, uint64_t work, struct fusee_frame_out *out)
+{
+	struct fusee_source_frame f = FUSEE_SIZED(struct fusee_source_frame,
+						  .flags = FUSEE_FRAME_BUILTIN);
+	const char *name = hotspot_work_name(work);
+
+	if (!name)
+		return 0;
+	f.function = f.system_name = fusee_text(name);
+	return h->self.host->unwinder->frame(out, &f) ? -ENOMEM : 1;
+}
+
 static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)
 {
 	struct hotspot *h = ctx;
@@ -111,6 +124,8 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 
 	if (frame->addr) /* a frame of native code, which no step has named */
 		return 0;
+	if (frame->v[1] & HOTSPOT_IS_WORK)
+		return show_work(h, frame->v[0], out);
 	if (frame->v[1] & HOTSPOT_IS_PLACE)
 		return show_place(h, frame, out);
 	named = frame->v[1] & HOTSPOT_IS_STUB
@@ -145,7 +160,7 @@ static const struct fusee_runtime runtimes[] = {
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.flags = FUSEE_UNWINDER_LATE,
-	.slab_version = 5,
+	.slab_version = 6,
 	.frame_type = "jvm",
 	.reasons = reasons,
 	.bpf = hotspot_bpf,

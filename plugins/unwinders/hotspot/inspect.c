@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "required.h"
+#include "threads.h"
 #include "words.h"
 
 #define MOST_RELOCATIONS (1u << 21)
@@ -178,7 +179,13 @@ static int make(struct library *l)
 				  missing->type, missing->field ? "::" : "",
 				  missing->field ? missing->field : "");
 	r = l->host->file_slab(l->self->in, l->file, l->words, HOTSPOT_TABLE_WORDS);
-	return r ? r : 1;
+	if (r)
+		return r;
+	r = hotspot_claim_threads(l->self, l->file);
+	if (!r)
+		fusee_fail(l->self, -ENOENT,
+			   "work of the JVM's own threads is not shown: it has no symbols");
+	return r < 0 ? r : 1;
 }
 
 int hotspot_inspect(const struct fusee_self *self, uint64_t file)

@@ -14,6 +14,7 @@
 #include "lines.h"
 #include "memory.h"
 #include "names.h"
+#include "threads.h"
 
 int fusee_step_hotspot(struct fusee_unwind *u);
 
@@ -33,6 +34,8 @@ int fusee_step_hotspot(struct fusee_unwind *u);
 #define OBJECTS 0xc000 /* methods */
 #define STACK 0x18000
 #define NATIVE 0x1f000 /* where the call stub returns to */
+#define WORKER 0x1f100 /* functions of threads of the JVM's own */
+#define VM_THREAD 0x1f200
 
 #define INTERPRETER (CODE + 0x0)
 #define COMPILED (CODE + 0x400)
@@ -51,6 +54,9 @@ struct made {
 	char stack[512];  /* innermost first, a space behind each */
 	struct fusee_claim claims[4];
 	uint32_t nclaims, nwords;
+	struct fusee_claim threads[4]; /* of the file */
+	uint32_t nthreads;
+	bool stripped;
 };
 
 static struct made m;
@@ -113,6 +119,13 @@ static int file_symbol(uint64_t file, const char *name, struct fusee_range *at)
 			at->lo = EXPORTS + 8 * i;
 			return 0;
 		}
+	if (!strncmp(name, "_Z", 2)) {
+		at->lo = !strcmp(name, "_ZN12WorkerThread3runEv") ? WORKER
+			 : !strcmp(name, "_ZN8VMThread3runEv")    ? VM_THREAD
+								  : 0;
+		at->hi = at->lo + 0x20;
+		return at->lo && !m.stripped ? 0 : -ENOENT;
+	}
 	at->lo = EXPORTS_LISTS + (strcmp(name, "gHotSpotVMTypes") ? 0 : 8);
 	if (!strcmp(name, "gHotSpotVMIntConstants"))
 		at->lo = EXPORTS_LISTS + 16;
@@ -124,6 +137,13 @@ static int file_slab(struct fusee_instance *in, uint64_t file, const uint32_t *w
 	CHECK_INT(n, HOTSPOT_TABLE_WORDS);
 	memcpy(m.jvm.table, words, sizeof(m.jvm.table));
 	m.jvm.known = true;
+	return 0;
+}
+
+static int file_claim(struct fusee_instance *in, uint64_t file, const struct fusee_claim *c)
+{
+	CHECK(m.nthreads < 4);
+	m.threads[m.nthreads++] = *c;
 	return 0;
 }
 
@@ -372,6 +392,7 @@ static void make(void)
 	m.host.file_symbol = file_symbol;
 	m.host.file_read = process_read;
 	m.host.file_slab = file_slab;
+	m.host.file_claim = file_claim;
 	m.host.process_read = process_read;
 	m.host.process_claim = claim_made;
 	m.host.process_slab = words_made;
@@ -1100,6 +1121,43 @@ TEST(lists_that_are_laid_out_otherwise)
 	put(EXPORTS, LAYOUT_FIELD + 8);
 	CHECK_INT(claim(), 0);
 	CHECK_INT(m.nclaims, 0);
+}
+
+/* ---- threads of the JVM's own ---- */
+
+TEST(threads_show_what_they_do)
+{
+	struct fusee_unwind *u = &m.native.u;
+
+	make();
+	CHECK_INT(inspect(), 1);
+	CHECK_INT(m.nthreads, 2);
+	for (uint32_t i = 0; i < m.nthreads; i++) {
+		uint64_t pc = m.threads[i].range.lo + 5;
+		const char *name = pc < VM_THREAD ? "[GC]" : "[JVM]";
+
+		u->npushed = 0;
+		u->words = 0; /* it needs nothing of the process */
+		u->pc = pc;
+		u->claim_arg = m.threads[i].arg;
+		CHECK_INT(fusee_step_hotspot(u), FUSEE_NATIVE_TOO);
+		CHECK_INT(u->npushed, 1);
+		CHECK_INT(u->pc, pc);
+		CHECK(u->pushed[1] == HOTSPOT_IS_WORK);
+		CHECK_STR(hotspot_work_name(u->pushed[0]), name);
+	}
+	CHECK(!hotspot_work_name(0) && !hotspot_work_name(HOTSPOT_VM + 1));
+}
+
+TEST(a_jvm_without_symbols)
+{
+	make();
+	m.stripped = true;
+	CHECK_INT(inspect(), 1);
+	CHECK_INT(m.nthreads, 0);
+	CHECK_STR(m.said, "work of the JVM's own threads is not shown: it has no symbols");
+	CHECK_INT(claim(), 0);
+	CHECK_INT(m.nclaims, 1);
 }
 
 /* ---- what was emitted ---- */

@@ -142,7 +142,11 @@ struct hotspot_scope {
 /* The second word of a pushed frame: what the first is, and where in it. */
 #define HOTSPOT_IS_PLACE (1ull << 32) /* of a compiled method; the offset of pc in its code */
 #define HOTSPOT_IS_STUB (2ull << 32)  /* a stub */
+#define HOTSPOT_IS_WORK (4ull << 32)  /* what a thread of the JVM's own does; enum hotspot_work */
 /* otherwise of an interpreted method, with its bci */
+
+/* u->claim_arg of functions of libjvm.so, see threads.h; 0: code that the JVM has made. */
+enum hotspot_work { HOTSPOT_GC = 1, HOTSPOT_COMPILER, HOTSPOT_VM };
 
 #define HOTSPOT_STUB_BYTES 63u /* of a stub's name */
 
