@@ -126,4 +126,40 @@ static int edge(struct fusee_unwind *u, __u32 complete)
 }
 FUSEE_PART(fusee_hotspot_edge, edge)
 
+/* jmp, short or within 16 MiB: other bytes 0xe9 are parts of instructions */
+FUSEE_FN int is_jump(const __u8 *c)
+{
+	return c[0] == 0xeb || (c[0] == 0xe9 && (c[4] == 0 || c[4] == 0xff));
+}
+
+/* Bytes that code behind a method has put below the frame around a call: before it jumps back it
+ * takes them down by add $..,%rsp or pop %r15, after it has restored registers. ZGC's barriers do
+ * so. 0: none are seen before another jump, a return, or sub $..,%rsp. */
+static int put_below(struct fusee_unwind *u, __u32 unused)
+{
+	struct near *n = near(u);
+
+	(void)unused;
+	if (!n || fusee_read(u, n->code, sizeof(n->code), u->pc))
+		return 0;
+	for (__u32 i = 0; i < sizeof(n->code) - 12; i++) {
+		const __u8 *c = n->code + i;
+
+		if (c[0] == 0x41 && c[1] == 0x5f && is_jump(c + 2))
+			return 8;
+		if (is_jump(c) || c[0] == 0xc3)
+			return 0;
+		if (c[0] != 0x48 || (c[1] != 0x81 && c[1] != 0x83))
+			continue;
+		if (c[2] == 0xec)
+			return 0;
+		if (c[2] == 0xc4 && c[1] == 0x83 && is_jump(c + 4))
+			return c[3];
+		if (c[2] == 0xc4 && c[1] == 0x81 && is_jump(c + 7))
+			return c[3] | c[4] << 8 | c[5] << 16;
+	}
+	return 0;
+}
+FUSEE_PART(fusee_hotspot_put_below, put_below)
+
 #endif

@@ -108,13 +108,29 @@ FUSEE_FN int read_frame(struct fusee_unwind *u, struct frame *f)
 	return f->edge < 0 ? -1 : 0;
 }
 
-/* Steps from code with a frame of fixed size, or with none. */
-static int leave_sized(struct fusee_unwind *u, __u32 unused)
+/* Has the code put something below its frame? Then u->sp becomes that of the frame, and *pc its
+ * return address. 0 or -1. */
+FUSEE_FN int skip_put_below(struct fusee_unwind *u, const struct frame *f, __u64 *pc)
+{
+	__u32 n = f->edge == EDGE_NONE ? (__u32)FUSEE_CALL(fusee_hotspot_put_below, u, 0) : 0;
+	__u64 at;
+
+	if (!n || n & 7 || n > MOST_FRAME || AT(u, &at, u->sp + n + f->size - 8) ||
+	    !is_java_code(u, at))
+		return -1;
+	u->sp += n;
+	*pc = at;
+	return 0;
+}
+
+/* Steps from code with a frame of fixed size, or with none. has_called: the JVM's own functions,
+ * which a barrier behind the method may have done. Then an old return address may be where that of
+ * the method would be. */
+static int leave_sized(struct fusee_unwind *u, __u32 has_called)
 {
 	struct frame f;
 	__u64 pc;
 
-	(void)unused;
 	if (read_frame(u, &f))
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
 	if (f.edge == EDGE_SAVED)
@@ -123,8 +139,9 @@ static int leave_sized(struct fusee_unwind *u, __u32 unused)
 		f.size = 8;
 	if (AT(u, &pc, u->sp + f.size - 8))
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
-	if (!is_java_code(u, pc))
-		return fusee_stop(u, HOTSPOT_NO_FRAME); /* the code has pushed something */
+	if ((has_called || !is_java_code(u, pc)) && skip_put_below(u, &f, &pc) &&
+	    !is_java_code(u, pc))
+		return fusee_stop(u, HOTSPOT_NO_FRAME);
 	return f.size == 8 || f.edge == EDGE_KEPT ? to_caller(u, pc, u->sp + f.size)
 						  : to_caller_of_frame(u, u->sp + f.size);
 }
@@ -374,6 +391,7 @@ static int stub(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_hotspot_stub, stub)
 
+#define IS_FLUSH TEXT8('f', 'l', 'u', 's', 'h', '_', 'i', 'c')
 #define IS_ADAPTER TEXT8('I', '2', 'C', '/', 'C', '2', 'I', ' ')
 
 /* Is the adapter's mov %rsp,%r13, which saves the caller's sp, still ahead? */
@@ -393,8 +411,13 @@ FUSEE_FN int is_before_note(struct fusee_unwind *u)
 /* Steps from an adapter between the interpreter and compiled code, or other code without frames. */
 static int bare(struct fusee_unwind *u, __u32 unused)
 {
+	__u64 pc;
+
 	(void)unused;
 	FUSEE_CALL(fusee_hotspot_push_stub, u, 0);
+	/* the JVM's own functions call it */
+	if (is_exact(u) && u->scratch[NAME8] == IS_FLUSH && !AT(u, &pc, u->sp))
+		return to_caller(u, pc, u->sp + 8);
 	return is_exact(u) && FUSEE_CALL(fusee_hotspot_leave_bare, u,
 					 u->scratch[NAME8] == IS_ADAPTER && !is_before_note(u)) == 1
 		       ? FUSEE_NEXT
@@ -474,7 +497,7 @@ static int hotspot_step(struct fusee_unwind *u)
 	if (u->scratch[NAME8] == IS_NMETHOD || u->scratch[NAME8] == IS_NATIVE) {
 		if (FUSEE_CALL(fusee_hotspot_push_compiled, u, 0))
 			return fusee_stop(u, HOTSPOT_UNREADABLE);
-		return FUSEE_CALL(fusee_hotspot_leave_sized, u, 0);
+		return FUSEE_CALL(fusee_hotspot_leave_sized, u, first && !is_exact(u));
 	}
 	if (u->scratch[NAME8] == IS_INTERPRETER || u->scratch[NAME8] == IS_HANDLES)
 		return FUSEE_CALL(fusee_hotspot_interpreted, u, 0);

@@ -960,6 +960,90 @@ TEST(an_interpreted_method_begins)
 	CHECK_STR(m.stack, "Interpreter:0 " CALLERS);
 }
 
+/* ---- barriers behind methods ---- */
+
+/* In mid, whose frame is so many bytes above sp, at these bytes of code. */
+static int walk_from_barrier(const unsigned char *code, uint32_t n, uint32_t below, __u32 flags)
+{
+	struct fusee_unwind *u = &m.native.u;
+
+	CHECK_INT(claim(), 0);
+	memcpy(m.memory + COMPILED + 0x1c0, code, n);
+	u->pc = COMPILED + 0x1c0;
+	u->sp = STACK + 0x100 + 32 - below;
+	u->flags = flags;
+	u->valid_regs = 0;
+	return walk();
+}
+
+#define FROM_BARRIER "b.C.mid:-1 A.main:3 StubRoutines::call_stub:0 "
+
+TEST(a_barrier_has_called)
+{
+	/* mov 0x8(%rsp),%r9; lea 0x10(%r9,%rbp,8),%r11; add $0x20,%rsp; jmp */
+	static const unsigned char code[] = {0x4c, 0x8b, 0x4c, 0x24, 0x08, 0x4d, 0x8d, 0x5c,
+					     0xe9, 0x10, 0x48, 0x83, 0xc4, 0x20, 0xeb, 0xc6},
+				   large[] = {0x48, 0x81, 0xc4, 0x20, 0, 0, 0, 0xe9, 1, 2, 0, 0};
+
+	make();
+	CHECK_INT(walk_from_barrier(code, sizeof(code), 0x20, 0), FUSEE_NEXT);
+	CHECK_STR(m.stack, FROM_BARRIER);
+	CHECK_INT(m.native.u.pc, NATIVE);
+	/* where the return address would be, an old return address is */
+	make();
+	put(STACK + 0x100 + 40, INTERPRETER + 0x240);
+	CHECK_INT(walk_from_barrier(code, sizeof(code), 0x20, 0), FUSEE_NEXT);
+	CHECK_STR(m.stack, FROM_BARRIER);
+	make();
+	CHECK_INT(walk_from_barrier(large, sizeof(large), 0x20, 0), FUSEE_NEXT);
+	CHECK_STR(m.stack, FROM_BARRIER);
+}
+
+TEST(a_barrier_is_interrupted)
+{
+	static const unsigned char code[] = {0x4d, 0x89, 0x1f, 0x41, 0x5f, 0xe9, 1, 2, 0, 0};
+
+	make();
+	CHECK_INT(walk_from_barrier(code, sizeof(code), 8, FUSEE_PC_EXACT | FUSEE_FIRST),
+		  FUSEE_NEXT);
+	CHECK(strstr(m.stack, " A.main:3 StubRoutines::call_stub:0 "));
+}
+
+/* What follows another jump, a return or the beginning of a barrier is none of this place's. */
+TEST(code_before_a_barrier)
+{
+	static const unsigned char code[3][16] = {
+		{0xe9, 1, 2, 0, 0, 0x48, 0x83, 0xc4, 0x20, 0xeb, 0xc6},
+		{0xc3, 0x48, 0x83, 0xc4, 0x20, 0xeb, 0xc6},
+		{0x48, 0x83, 0xec, 0x20, 0x90, 0x48, 0x83, 0xc4, 0x20, 0xeb, 0xc6},
+	};
+
+	for (int i = 0; i < 3; i++) {
+		make();
+		CHECK_INT(walk_from_barrier(code[i], sizeof(code[i]), 0, 0), FUSEE_NEXT);
+		CHECK_STR(m.stack, FROM_BARRIER);
+		make();
+		CHECK_INT(walk_from_barrier(code[i], sizeof(code[i]), 0x20, 0), FUSEE_STOP);
+		CHECK_INT(m.native.u.error, HOTSPOT_NO_FRAME);
+	}
+}
+
+/* Functions of the JVM call the code that writes back caches. */
+TEST(a_stub_without_frame_that_is_called_by_native_code)
+{
+	struct fusee_unwind *u = &m.native.u;
+
+	make();
+	blob(STUBS, 8, "flush_icache_stub", 0);
+	CHECK_INT(claim(), 0);
+	u->pc = STUBS + 0x210;
+	put(u->sp, NATIVE);
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "flush_icache_stub:0 ");
+	CHECK_INT(u->pc, NATIVE);
+	CHECK_INT(u->sp, STACK + 0x88);
+}
+
 /* Its frame has the return address and the caller's frame pointer, and nothing more yet. */
 TEST(an_interpreted_frame_is_made)
 {
