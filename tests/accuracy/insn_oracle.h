@@ -213,6 +213,12 @@ static void oracle_copy(const struct oracle_insn *o, struct insn *in)
 
 	if (o->insn.mnemonic == ZYDIS_MNEMONIC_PUSH && oracle_at(to, ZYDIS_REGISTER_RSP))
 		oracle_copied(in, INSN_COPY_PUSH, 4, to->mem.disp.value);
+	if ((o->insn.mnemonic == ZYDIS_MNEMONIC_PUSH || o->insn.mnemonic == ZYDIS_MNEMONIC_POP) &&
+	    r >= 0 && r != 4 && r != 5)
+		oracle_copied(in,
+			      o->insn.mnemonic == ZYDIS_MNEMONIC_PUSH ? INSN_COPY_PUSH_REG
+								      : INSN_COPY_POP_REG,
+			      r, 0);
 	if ((o->insn.mnemonic != ZYDIS_MNEMONIC_MOV && !lea) || o->insn.operand_width != 64)
 		return;
 	if (q == 4 && r >= 0 && r != 4 && r != 5)
@@ -230,6 +236,9 @@ static void oracle_copy(const struct oracle_insn *o, struct insn *in)
 		oracle_copied(in, INSN_COPY_TO_SP, m, from->mem.disp.value);
 	else if (!lea && r == 5 && m >= 0 && m != 4 && m != 5)
 		oracle_copied(in, INSN_COPY_TO_FP, m, from->mem.disp.value);
+	else if (!lea && r >= 0 && r != 4 && r != 5 && m == 5 && from->mem.disp.value < 0 &&
+		 from->mem.disp.value >= -INSN_NEAR_FP && from->mem.disp.value % 8 == 0)
+		oracle_copied(in, INSN_COPY_LOAD_BY_FP, r, from->mem.disp.value);
 	else if (!lea && r >= 0 && m == 4)
 		oracle_copied(in,
 			      r == 5   ? INSN_COPY_LOAD_FP

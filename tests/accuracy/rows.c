@@ -465,7 +465,8 @@ static int popped(const struct answer *a, const struct answer *b)
 {
 	struct answer as = *b;
 
-	if (a->kind != PLACE || b->kind != PLACE || a->fp != SAME || b->deref || b->reg != 7)
+	if (a->kind != PLACE || b->kind != PLACE || a->fp != SAME || b->deref ||
+	    (b->reg != 7 && (b->reg == 6 || b->fp != AT_FP)))
 		return 0;
 	if (!(b->fp == AT_CFA && -b->fp_at > b->cfa) && b->fp != AT_FP)
 		return 0;
@@ -631,10 +632,11 @@ static int by_frame(const struct check *c, uint64_t pc, const struct answer *a,
 /* The instruction that ends at `end` and moves a copy of rsp. 0; -1: there is none. */
 static int copy_before(const struct copy_text *t, uint64_t end, struct insn *in)
 {
-	for (unsigned int len = 3; len < 12 && end >= t->vaddr + len && end <= t->vaddr + t->len;
+	for (unsigned int len = 2; len < 12 && end >= t->vaddr + len && end <= t->vaddr + t->len;
 	     len++)
 		if (!insn_decode(t->p + (end - len - t->vaddr), len, in) && in->len == len &&
-		    (in->copy == INSN_COPY_LOAD || in->copy == INSN_COPY_SAVE ||
+		    (in->copy == INSN_COPY_LOAD || in->copy == INSN_COPY_LOAD_BY_FP ||
+		     in->copy == INSN_COPY_POP_REG || in->copy == INSN_COPY_SAVE ||
 		     in->copy == INSN_COPY_SAVE_FP))
 			return 0;
 	return -1;
@@ -650,8 +652,8 @@ static int by_word(const struct check *c, uint64_t pc, const struct answer *a,
 	Dwarf_Addr first = pc + 1;
 	struct insn in;
 
-	if (!c->code || a->kind != PLACE || b->kind != PLACE || a->fp != b->fp ||
-	    a->fp_at != b->fp_at)
+	if (!c->code || a->kind != PLACE || b->kind != PLACE ||
+	    ((a->fp != b->fp || a->fp_at != b->fp_at) && (a->fp != SAME || b->fp != AT_FP)))
 		return 0;
 	for (uint64_t at = pc;
 	     row.kind == PLACE && row.reg == b->reg && row.cfa == b->cfa && row.deref == b->deref;
@@ -666,9 +668,14 @@ static int by_word(const struct check *c, uint64_t pc, const struct answer *a,
 	if (copy_before(&c->text, first, &in))
 		return 0;
 	ours(c->file, first - in.len, &was);
-	if (in.copy == INSN_COPY_LOAD)
+	if (in.copy == INSN_COPY_POP_REG)
 		return !b->deref && b->reg == number[in.reg & 15] && was.kind == PLACE &&
-		       was.deref && was.reg == 7 && was.cfa == in.at && was.add == b->cfa;
+		       was.deref && was.add == b->cfa &&
+		       (was.reg == 6 || (was.reg == 7 && !was.cfa));
+	if (in.copy == INSN_COPY_LOAD || in.copy == INSN_COPY_LOAD_BY_FP)
+		return !b->deref && b->reg == number[in.reg & 15] && was.kind == PLACE &&
+		       was.deref && was.reg == (in.copy == INSN_COPY_LOAD ? 7 : 6) &&
+		       was.cfa == in.at && was.add == b->cfa;
 	return b->deref && b->reg == 7 && b->cfa == in.at && was.kind == PLACE && !was.deref &&
 	       was.reg == (in.copy == INSN_COPY_SAVE_FP ? 6 : number[in.reg & 15]) &&
 	       was.cfa == b->add;

@@ -2,6 +2,8 @@
 /* Instructions of any bytes, followed from the first and from where they point to. */
 // sources: plugins/unwinders/dwarf/code/code.c plugins/unwinders/dwarf/code/state.c
 //
+// sources: plugins/unwinders/dwarf/code/state_back.c plugins/unwinders/dwarf/code/state_rule.c
+//
 // sources: plugins/unwinders/dwarf/code/entries.c plugins/unwinders/dwarf/code/switch.c
 //
 // sources: plugins/unwinders/dwarf/code/text.c plugins/unwinders/dwarf/code/back.c

@@ -916,6 +916,129 @@ TEST(copies_that_wander)
 	RULES({10, SP(1, 0)}, {14, NONE});
 }
 
+/* The row is a special that has the caller's rbp so: by these flags, at this distance. */
+static int has_fp(uint32_t at, uint32_t flags, uint32_t fp)
+{
+	const uint32_t *w = NULL;
+
+	return words && (table_lookup(words, n_words, TEXT + at, &w) & 0xc000) == 0xc000 && w &&
+	       w[0] >> 16 == flags && w[2] == fp;
+}
+
+/* What gcc makes where an aligned function has arguments on the stack: 0: lea 8(%rsp),%r10; and
+ * $-64,%rsp; 9: push -8(%r10); push %rbp; 14: mov %rsp,%rbp; 17: push %r10; 19: sub $0x68,%rsp; sub
+ * %rdi,%rsp; 26: call *%rdx; 28: mov -8(%rbp),%r10; 32: leave; 33: lea -8(%r10),%rsp; 37: ret */
+static const uint8_t frame_by_r10[] = {0x4c, 0x8d, 0x54, 0x24, 8,    0x48, 0x83, 0xe4, 0xc0, 0x41,
+				       0xff, 0x72, 0xf8, 0x55, 0x48, 0x89, 0xe5, 0x41, 0x52, 0x48,
+				       0x83, 0xec, 0x68, 0x48, 0x29, 0xfc, 0xff, 0xd2, 0x4c, 0x8b,
+				       0x55, 0xf8, 0xc9, 0x49, 0x8d, 0x62, 0xf8, 0xc3};
+
+TEST(aligned_frames_by_r10)
+{
+	static const uint32_t by_word[] = {19, 23, 26, 28, 32};
+	uint8_t code[sizeof(frame_by_r10)];
+
+	function(frame_by_r10, sizeof(frame_by_r10));
+	CHECK_INT(rule(5), SP(1, 0));
+	CHECK_INT(is_special(9, DWARF_REG, 10, 0, 0) && has_fp(9, 0, 0), 1);
+	CHECK_INT(is_special(14, DWARF_REG, 10, 0, 0) && has_fp(14, 0, 0), 1);
+	CHECK_INT(is_special(17, DWARF_REG, 10, 0, 0) && has_fp(17, DWARF_FP_AT_FP, 0), 1);
+	for (size_t i = 0; i < sizeof(by_word) / sizeof(by_word[0]); i++)
+		CHECK_INT(is_special(by_word[i], DWARF_DEREF, 6, (uint32_t)-8, 0) &&
+				  has_fp(by_word[i], DWARF_FP_AT_FP, 0),
+			  1);
+	CHECK_INT(is_special(33, DWARF_DEREF, 7, (uint32_t)-16, 0) && has_fp(33, 0, 0), 1);
+	CHECK_INT(rule(37), SP(1, 0));
+	memcpy(code, frame_by_r10, sizeof(code));
+	code[31] = 0xf0; /* another word is loaded */
+	function(code, sizeof(code));
+	CHECK_INT(is_special(32, DWARF_DEREF, 6, (uint32_t)-8, 0), 1);
+	CHECK_INT(rule(37), NONE);
+	memcpy(code, frame_by_r10, sizeof(code));
+	code[17] = 0x41; /* push %r11, which is no copy: behind the call nothing is known */
+	code[18] = 0x53;
+	function(code, sizeof(code));
+	CHECK_INT(rule(28), NONE);
+}
+
+/* The same with other registers saved: 0: lea 8(%rsp),%r10; and $-32,%rsp; push -8(%r10); push
+ * %rbp; mov %rsp,%rbp; push %r12; push %r10; push %rbx; 22: call *%rdx; 24: lea -24(%rbp),%rsp; 28:
+ * pop %rbx; 29: pop %r10; 31: pop %r12; 33: pop %rbp; 34: lea -8(%r10),%rsp; 38: ret */
+TEST(aligned_frames_that_pop)
+{
+	FUNCTION(0x4c, 0x8d, 0x54, 0x24, 8, 0x48, 0x83, 0xe4, 0xe0, 0x41, 0xff, 0x72, 0xf8, 0x55,
+		 0x48, 0x89, 0xe5, 0x41, 0x54, 0x41, 0x52, 0x53, 0xff, 0xd2, 0x48, 0x8d, 0x65, 0xe8,
+		 0x5b, 0x41, 0x5a, 0x41, 0x5c, 0x5d, 0x49, 0x8d, 0x62, 0xf8, 0xc3);
+	CHECK_INT(is_special(21, DWARF_DEREF, 6, (uint32_t)-16, 0), 1);
+	CHECK_INT(is_special(24, DWARF_DEREF, 6, (uint32_t)-16, 0), 1);
+	CHECK_INT(is_special(29, DWARF_DEREF, 6, (uint32_t)-16, 0), 1);
+	CHECK_INT(is_special(33, DWARF_DEREF, 6, (uint32_t)-16, 0), 1);
+	CHECK_INT(is_special(34, DWARF_DEREF, 7, (uint32_t)-24, 0) && has_fp(34, 0, 0), 1);
+	CHECK_INT(rule(38), SP(1, 0));
+}
+
+/* Intel's: 0: push %rbx; mov %rsp,%rbx; 4: and $-64,%rsp; 8: push %rbp; push %rbp; 10: mov
+ * 8(%rbx),%rbp; 14: mov %rbp,8(%rsp); mov %rsp,%rbp; 22: sub $0x70,%rsp; 26: call *%rdi; 28: mov
+ * %rbp,%rsp; 31: pop %rbp; 32: mov %rbx,%rsp; 35: pop %rbx; 36: ret */
+static const uint8_t frame_by_rbx[] = {0x53, 0x48, 0x89, 0xe3, 0x48, 0x83, 0xe4, 0xc0, 0x55, 0x55,
+				       0x48, 0x8b, 0x6b, 8,    0x48, 0x89, 0x6c, 0x24, 8,    0x48,
+				       0x89, 0xe5, 0x48, 0x83, 0xec, 0x70, 0xff, 0xd7, 0x48, 0x89,
+				       0xec, 0x5d, 0x48, 0x89, 0xdc, 0x5b, 0xc3};
+
+TEST(aligned_frames_by_rbx)
+{
+	uint8_t code[sizeof(frame_by_rbx)];
+
+	function(frame_by_rbx, sizeof(frame_by_rbx));
+	RULES({1, SP(2, 0)}, {4, SP(2, 0)}, {35, SP(2, 0)}, {36, SP(1, 0)});
+	for (uint32_t at = 8; at < 35; at++)
+		if (rule(at) != NONE)
+			CHECK_INT(is_special(at, DWARF_REG, 3, 16, 0), 1);
+	CHECK_INT(has_fp(10, 0, 0), 1);
+	CHECK_INT(has_fp(14, DWARF_FP_UNKNOWN, 0), 1);
+	CHECK_INT(has_fp(22, DWARF_FP_AT_FP, 0), 1);
+	CHECK_INT(has_fp(28, DWARF_FP_AT_FP, 0), 1);
+	CHECK_INT(has_fp(32, 0, 0), 1);
+	memcpy(code, frame_by_rbx, sizeof(code));
+	code[18] = 0; /* the word in which the caller's rbp was saved is overwritten */
+	function(code, sizeof(code));
+	CHECK_INT(has_fp(28, DWARF_FP_UNKNOWN, 0), 1);
+}
+
+/* ---- adjustments of sp that are no multiple of 8 ---- */
+
+/* 0: sub $12,%rsp; nop; 5: sub $12,%rsp; 9: call *%rdi; 11: add $20,%rsp; nop; 16: add $4,%rsp; 20:
+ * ret */
+TEST(odd_adjustments)
+{
+	uint8_t code[] = {0x48, 0x83, 0xec, 12, 0x90, 0x48, 0x83, 0xec, 12, 0xff, 0xd7,
+			  0x48, 0x83, 0xc4, 20, 0x90, 0x48, 0x83, 0xc4, 4,  0xc3};
+
+	for (int backwards = 0; backwards < 2; backwards++) {
+		if (backwards)
+			read_code(code, sizeof(code), 0);
+		else
+			function(code, sizeof(code));
+		CHECK_INT(is_special(4, DWARF_REG, 7, 20, 0), 1);
+		RULES({9, SP(4, 0)}, {11, SP(4, 0)}, {20, SP(1, 0)});
+		CHECK_INT(is_special(15, DWARF_REG, 7, 12, 0), 1);
+	}
+	code[19] = 3; /* a byte too few */
+	function(code, sizeof(code));
+	RULES({4, NONE}, {9, NONE}, {20, NONE});
+	/* 0: sub $4,%rsp; push %rbp; 5: mov %rax,%rbp; pop %rbp; add $4,%rsp; 13: ret: rbp lies
+	 * where no slot is */
+	FUNCTION(0x48, 0x83, 0xec, 4, 0x55, 0x48, 0x89, 0xc5, 0x5d, 0x48, 0x83, 0xc4, 4, 0xc3);
+	CHECK_INT(has_fp(5, 0, 0), 1);
+	CHECK_INT(has_fp(8, DWARF_FP_UNKNOWN, 0), 1);
+	/* 0: mov %rbp,-8(%rsp); 5: sub $12,%rsp; xor %ebp,%ebp; 11: mov 4(%rsp),%rbp; add $12,%rsp;
+	 * 20: ret: it lies in one */
+	FUNCTION(0x48, 0x89, 0x6c, 0x24, 0xf8, 0x48, 0x83, 0xec, 12, 0x31, 0xed, 0x48, 0x8b, 0x6c,
+		 0x24, 4, 0x48, 0x83, 0xc4, 12, 0xc3);
+	CHECK_INT(has_fp(11, DWARF_FP_SAVED, (uint32_t)-16), 1);
+	RULES({20, SP(1, 0)});
+}
+
 /* ---- labels that tables name ---- */
 
 /* 0: push %rbx; 1: lea 0x3000(%rip),%rsi; 8: jmp *(%rsi,%rax,8); 11: clc; jmp *(%rsi,%rax,8); 15:

@@ -235,7 +235,7 @@ static void note_alignment(struct outcome *o, const struct code_state *s)
 {
 	if (s->depth == CODE_DEPTH_LOST)
 		return;
-	if (s->depth & 1)
+	if (s->depth & 1 && !s->odd)
 		o->aligned++;
 	else
 		o->unaligned++;

@@ -15,7 +15,8 @@ static int read_jump(struct code_labels *l, const struct code_state *s)
 	if (!l->jumps) {
 		l->state = *s;
 		l->jumps = 1;
-	} else if (l->state.depth != s->depth || l->state.base != s->base) {
+	} else if (l->state.depth != s->depth || l->state.odd != s->odd ||
+		   l->state.base != s->base) {
 		l->jumps = -1;
 	} else if (code_state_join(&l->state, s)) {
 		l->jumps = -1;

@@ -20,44 +20,105 @@ static void lose_slot(struct code_state *s)
 
 void code_state_lose_red_zone(struct code_state *s)
 {
-	if (s->word < CODE_WORD_0)
+	if (s->word < CODE_WORD_0 && !s->by_fp)
 		s->word = s->word_copy = 0;
+	if (s->fp_word < CODE_WORD_0 && !s->by_fp)
+		s->fp_word = 0;
 	if (is_below_sp(s))
 		lose_slot(s);
 }
 
+int code_state_set_depth(struct code_state *s, int64_t bytes)
+{
+	if (bytes < 0 || bytes >= 8 * (int64_t)CODE_DEPTH_LOST)
+		return -1;
+	s->depth = (uint32_t)(bytes / 8);
+	s->odd = (uint8_t)(bytes % 8);
+	return 0;
+}
+
+/* How many bytes below the return address is what is `bytes` above sp? */
+static int64_t below_return(const struct code_state *s, int64_t bytes)
+{
+	return 8 * (int64_t)s->depth + s->odd - bytes;
+}
+
+/* A word is so many bytes lower, seen from another place. */
+static uint16_t shifted(uint16_t word, int64_t bytes)
+{
+	int64_t to = (int64_t)word - bytes / 8;
+
+	return !word || bytes % 8 || to <= 0 || to > CODE_MAX_WORD ? 0 : (uint16_t)to;
+}
+
+/* The word that is so many bytes above sp, or rbp. */
+static uint16_t word_at(int64_t bytes)
+{
+	return shifted(CODE_WORD_0, -bytes);
+}
+
+static int64_t bytes_of(uint16_t word)
+{
+	return 8 * ((int64_t)word - (int64_t)CODE_WORD_0);
+}
+
 /* The functions return what code_state_apply() returns. */
 
-/* sp moves: adjusts the distance of the word that has a copy. */
-static int move_word(struct code_state *s, int64_t bytes)
+/* The words are then at another distance from sp. */
+static int move_words(struct code_state *s, int64_t bytes)
 {
-	int64_t word = (int64_t)s->word - bytes / 8;
-
-	if (s->word)
-		s->word = bytes % 8 || word <= 0 || word > CODE_MAX_WORD ? 0 : (uint16_t)word;
+	if (!s->by_fp) {
+		s->word = shifted(s->word, bytes);
+		s->fp_word = shifted(s->fp_word, bytes);
+		s->fp_at = shifted(s->fp_at, bytes);
+	}
 	return code_state_is_known(s) ? 0 : -1;
 }
 
 static int move_sp(struct code_state *s, int64_t bytes)
 {
-	int64_t depth = (int64_t)s->depth - bytes / 8;
-
 	if (s->depth == CODE_DEPTH_LOST) /* stays lost, until rbp or a copy gives it back */
-		return move_word(s, bytes);
-	if (bytes % 8 || depth < 0 || depth >= (int64_t)CODE_DEPTH_LOST)
+		return move_words(s, bytes);
+	if (code_state_set_depth(s, below_return(s, bytes)))
 		return -1;
-	s->depth = (uint32_t)depth;
 	if (bytes > 0 && is_below_sp(s))
 		lose_slot(s);
 	return 0;
 }
 
+/* What rbp leads to stays, if the words can be found by it. */
+static void anchor_at_fp(struct code_state *s)
+{
+	int64_t bytes = bytes_of(s->fp_at);
+
+	if (!s->fp_at)
+		return;
+	s->word = shifted(s->word, bytes);
+	s->fp_word = shifted(s->fp_word, bytes);
+	s->fp_at = 0;
+	s->by_fp = s->word || s->fp_word;
+}
+
+static int lose_sp(struct code_state *s)
+{
+	code_state_lose_red_zone(s);
+	if (s->fp_at)
+		anchor_at_fp(s);
+	else if (!s->by_fp)
+		s->word = s->fp_word = 0;
+	s->depth = CODE_DEPTH_LOST;
+	s->odd = 0;
+	return code_state_is_known(s) ? 0 : -1;
+}
+
 static int push(struct code_state *s)
 {
-	int overwrites = is_below_sp(s) && s->slot == s->depth + 1;
+	int overwrites = is_below_sp(s) && s->slot <= s->depth + 1 + !!s->odd;
 
-	if (s->word == CODE_WORD_0 - 1)
+	if (s->word == CODE_WORD_0 - 1 && !s->by_fp)
 		s->word = s->word_copy = 0;
+	if (s->fp_word == CODE_WORD_0 - 1 && !s->by_fp)
+		s->fp_word = 0;
 	if (move_sp(s, -8))
 		return -1;
 	if (overwrites)
@@ -67,22 +128,25 @@ static int push(struct code_state *s)
 
 static int save_fp(struct code_state *s, int64_t bytes_above_sp)
 {
-	int64_t slot = (int64_t)s->depth - bytes_above_sp / 8;
+	int64_t slot = below_return(s, bytes_above_sp);
 
-	if (s->slot || s->depth == CODE_DEPTH_LOST)
+	if (s->slot)
 		return 0; /* a second copy, or of another value */
-	if (bytes_above_sp % 8 || slot <= 0 || slot > (int64_t)DWARF_MAX_SLOT)
+	if (s->depth == CODE_DEPTH_LOST) {
+		if (!s->by_fp && word_at(bytes_above_sp))
+			s->fp_word = word_at(bytes_above_sp);
 		return 0;
-	s->slot = (uint32_t)slot;
+	}
+	if (slot % 8 || slot <= 0 || slot / 8 > (int64_t)DWARF_MAX_SLOT)
+		return 0;
+	s->slot = (uint32_t)(slot / 8);
 	s->intact = 1;
 	return 0;
 }
 
 static int push_fp(struct code_state *s)
 {
-	if (push(s))
-		return -1;
-	return s->depth == CODE_DEPTH_LOST ? 0 : save_fp(s, 0);
+	return push(s) || save_fp(s, 0) ? -1 : 0;
 }
 
 static int write_fp(struct code_state *s)
@@ -90,15 +154,25 @@ static int write_fp(struct code_state *s)
 	if (s->depth == CODE_DEPTH_LOST && !code_state_has_copies(s))
 		return -1;
 	s->base = s->intact = 0;
+	s->fp_at = 0;
+	if (s->by_fp)
+		s->word = s->fp_word = s->by_fp = 0;
 	if (!s->slot)
 		s->slot = CODE_SLOT_LOST; /* overwritten without being saved */
 	return 0;
 }
 
+/* Is the caller's rbp in that word? */
+static int is_fp_word(const struct code_state *s, int64_t bytes_above_sp)
+{
+	return s->fp_word && !s->by_fp && bytes_of(s->fp_word) == bytes_above_sp;
+}
+
 /* rbp comes back: from where it was saved, or it is another value. */
 static int pop_fp(struct code_state *s)
 {
-	int saved = s->slot && s->slot != CODE_SLOT_LOST && s->slot == s->depth;
+	int saved = s->slot && s->slot != CODE_SLOT_LOST && s->slot == s->depth && !s->odd;
+	int word = is_fp_word(s, 0);
 
 	if (s->depth == CODE_DEPTH_LOST && !code_state_has_copies(s))
 		return -1;
@@ -106,31 +180,60 @@ static int pop_fp(struct code_state *s)
 		s->slot = s->intact = s->base = 0;
 		return move_sp(s, 8);
 	}
-	return write_fp(s) || move_sp(s, 8) ? -1 : 0;
+	if (write_fp(s))
+		return -1;
+	if (word)
+		s->slot = s->fp_word = 0;
+	return move_sp(s, 8);
 }
 
 /* rbp is read from the stack without a pop. */
 static int load_fp(struct code_state *s, int64_t bytes_above_sp)
 {
-	int64_t slot = (int64_t)s->depth - bytes_above_sp / 8;
+	int64_t slot = below_return(s, bytes_above_sp);
+	int word = is_fp_word(s, bytes_above_sp);
 
 	if (write_fp(s))
 		return -1;
-	s->intact = s->slot != CODE_SLOT_LOST && bytes_above_sp % 8 == 0 && slot == s->slot;
+	if (word)
+		s->slot = 0;
+	s->intact = s->slot && s->slot != CODE_SLOT_LOST && s->depth != CODE_DEPTH_LOST &&
+		    slot == 8 * (int64_t)s->slot;
 	return 0;
+}
+
+/* rbp leads to sp, though not to the return address. */
+static int sp_from_low_fp(struct code_state *s, int64_t bytes)
+{
+	if (s->depth != CODE_DEPTH_LOST || bytes % 8 || (!s->by_fp && !s->fp_at))
+		return -1;
+	if (!s->by_fp)
+		return move_sp(s, bytes_of(s->fp_at) + bytes);
+	s->by_fp = 0;
+	s->fp_at = CODE_WORD_0;
+	return move_words(s, bytes);
 }
 
 static int sp_from_fp(struct code_state *s, int64_t bytes)
 {
 	if (!s->base)
-		return -1;
+		return sp_from_low_fp(s, bytes);
 	s->depth = s->base - 1;
+	s->odd = 0;
 	return move_sp(s, bytes);
 }
 
-static int set_fp(struct code_state *s)
+static int set_fp(struct code_state *s, int64_t bytes_above_sp)
 {
-	if (!s->slot || s->depth == CODE_DEPTH_LOST || s->depth >= CODE_MAX_BASE)
+	if (s->depth == CODE_DEPTH_LOST) {
+		if (write_fp(s))
+			return -1;
+		s->fp_at = word_at(bytes_above_sp);
+		return 0;
+	}
+	if (bytes_above_sp || s->odd)
+		return write_fp(s);
+	if (!s->slot || s->depth >= CODE_MAX_BASE)
 		return -1;
 	s->base = s->depth + 1;
 	s->intact = 0;
@@ -141,17 +244,18 @@ static int set_fp(struct code_state *s)
 
 static void copy_sp(struct code_state *s, const struct insn *in)
 {
-	int64_t copy = (int64_t)s->depth + 1 - in->at / 8;
+	int64_t below = below_return(s, in->at) + 8;
 
-	if (s->depth == CODE_DEPTH_LOST || in->at % 8 || copy < 0 || copy > CODE_MAX_COPY)
+	if (s->depth == CODE_DEPTH_LOST || below % 8 || below < 0 || below > 8 * CODE_MAX_COPY)
 		return;
 	s->reg = (uint8_t)(in->reg + 1);
-	s->copy = (uint8_t)copy;
+	s->copy = (uint8_t)(below / 8);
 }
 
 static int sp_from_copy(struct code_state *s, uint32_t copy, int64_t bytes)
 {
 	s->depth = copy - 1;
+	s->odd = 0;
 	s->word = 0;
 	if (!copy) {
 		s->depth = 0;
@@ -167,20 +271,36 @@ static int sp_from_copy(struct code_state *s, uint32_t copy, int64_t bytes)
 /* Does the instruction access the word that has the copy? */
 static int is_word(const struct code_state *s, const struct insn *in)
 {
-	return s->word && in->at == 8 * ((int32_t)s->word - (int32_t)CODE_WORD_0);
+	return s->word && !s->by_fp && in->at == bytes_of(s->word);
 }
 
-static void save_copy(struct code_state *s, const struct insn *in, uint32_t copy)
+/* Is it that word, read by rbp? */
+static int is_word_by_fp(const struct code_state *s, const struct insn *in)
 {
-	int32_t word = in->at / 8 + (int32_t)CODE_WORD_0;
+	int64_t at = s->by_fp ? 0 : bytes_of(s->fp_at);
 
-	if (copy && copy <= CODE_MAX_COPY && s->depth == CODE_DEPTH_LOST && in->at % 8 == 0 &&
-	    word > 0 && word < (int32_t)CODE_MAX_WORD) {
-		s->word = (uint16_t)word;
+	return s->word && (s->by_fp || s->fp_at) && in->at == bytes_of(s->word) - at;
+}
+
+/* A register is stored; is_copy: it is CFA - 8 * copy. */
+static void save_copy(struct code_state *s, const struct insn *in, int is_copy, uint32_t copy)
+{
+	if (is_copy && copy <= CODE_MAX_COPY && s->depth == CODE_DEPTH_LOST && !s->by_fp &&
+	    word_at(in->at)) {
+		s->word = word_at(in->at);
 		s->word_copy = (uint8_t)copy;
 	} else if (is_word(s, in)) {
 		s->word = 0;
 	}
+	if (is_fp_word(s, in->at) && (in->copy == INSN_COPY_SAVE || s->slot))
+		s->fp_word = 0;
+}
+
+/* What is loaded into the register is the copy. */
+static void load_copy(struct code_state *s, const struct code_state *was, const struct insn *in)
+{
+	s->reg = (uint8_t)(in->reg + 1);
+	s->copy = was->word_copy;
 }
 
 /* The caller's rbp is read by a copy. */
@@ -228,6 +348,17 @@ static int apply_copy(struct code_state *s, const struct code_state *was, const 
 	}
 }
 
+/* Words stand for a depth that is lost. */
+static void tidy(struct code_state *s)
+{
+	if (s->depth != CODE_DEPTH_LOST)
+		s->word = s->fp_word = s->fp_at = s->by_fp = 0;
+	if (!s->word)
+		s->word_copy = 0;
+	if (!s->word && !s->fp_word)
+		s->by_fp = 0;
+}
+
 static void change_copies(struct code_state *s, const struct code_state *was, const struct insn *in)
 {
 	if (s->reg && in->written >> (s->reg - 1) & 1)
@@ -235,19 +366,22 @@ static void change_copies(struct code_state *s, const struct code_state *was, co
 	if (in->copy == INSN_COPY_SP)
 		copy_sp(s, in);
 	else if (in->copy == INSN_COPY_SAVE)
-		save_copy(s, in, was->reg == in->reg + 1 ? was->copy : 0);
+		save_copy(s, in, was->reg == in->reg + 1, was->copy);
 	else if (in->copy == INSN_COPY_SAVE_FP)
-		save_copy(s, in, was->base);
+		save_copy(s, in, was->base != 0, was->base);
 	if (in->copy == INSN_COPY_PUSH && is_word(was, in) && s->depth == CODE_DEPTH_LOST) {
 		s->word = CODE_WORD_0;
 		s->word_copy = was->word_copy;
 	}
-	if (in->copy == INSN_COPY_LOAD && is_word(was, in)) {
-		s->reg = (uint8_t)(in->reg + 1);
-		s->copy = was->word_copy;
+	if (in->copy == INSN_COPY_PUSH_REG && was->reg == in->reg + 1 && !s->word && !s->by_fp) {
+		s->word = CODE_WORD_0;
+		s->word_copy = was->copy;
 	}
-	if (!s->word || s->depth != CODE_DEPTH_LOST)
-		s->word = s->word_copy = 0;
+	if ((in->copy == INSN_COPY_LOAD && is_word(was, in)) ||
+	    (in->copy == INSN_COPY_POP_REG && is_word(was, in)) ||
+	    (in->copy == INSN_COPY_LOAD_BY_FP && is_word_by_fp(was, in)))
+		load_copy(s, was, in);
+	tidy(s);
 }
 
 static int apply(struct code_state *s, const struct insn *in)
@@ -266,16 +400,13 @@ static int apply(struct code_state *s, const struct insn *in)
 	case INSN_SAVE_FP:
 		return save_fp(s, in->value);
 	case INSN_SET_FP:
-		return in->value ? write_fp(s) : set_fp(s);
+		return set_fp(s, in->value);
 	case INSN_SP_FROM_FP:
 		return sp_from_fp(s, in->value);
 	case INSN_LEAVE:
 		return sp_from_fp(s, 0) || pop_fp(s) ? -1 : 0;
 	case INSN_LOSE_SP:
-		code_state_lose_red_zone(s);
-		s->depth = CODE_DEPTH_LOST;
-		s->word = 0;
-		return code_state_is_known(s) ? 0 : -1;
+		return lose_sp(s);
 	case INSN_WRITE_SP:
 		return -1;
 	case INSN_WRITE_FP:
@@ -299,14 +430,26 @@ int code_state_apply(struct code_state *s, const struct insn *in)
 	return ret || !code_state_is_known(s) ? -1 : 0;
 }
 
-/* Copies that only one path has are lost. */
-static void join_copies(struct code_state *s, const struct code_state *other)
+/* Words and copies that only one path has are lost. */
+static void join_copies(struct code_state *s, const struct code_state *with)
 {
-	if (s->reg != other->reg || s->copy != other->copy)
+	struct code_state other = *with;
+
+	if (s->reg != other.reg || s->copy != other.copy)
 		s->reg = s->copy = 0;
-	if (s->word != other->word || s->word_copy != other->word_copy ||
-	    s->depth != CODE_DEPTH_LOST)
-		s->word = s->word_copy = 0;
+	if (s->by_fp || other.by_fp || (s->fp_at && other.fp_at && s->fp_at != other.fp_at)) {
+		anchor_at_fp(s);
+		anchor_at_fp(&other);
+	}
+	if (s->by_fp != other.by_fp)
+		s->word = s->fp_word = 0;
+	if (s->word != other.word || s->word_copy != other.word_copy)
+		s->word = 0;
+	if (s->fp_word != other.fp_word)
+		s->fp_word = 0;
+	if (s->fp_at != other.fp_at)
+		s->fp_at = 0;
+	tidy(s);
 }
 
 int code_state_join(struct code_state *s, const struct code_state *other)
@@ -318,220 +461,15 @@ int code_state_join(struct code_state *s, const struct code_state *other)
 	s->intact &= s->slot == other->slot && other->intact;
 	if (s->base != other->base)
 		s->base = 0;
-	if (s->depth != other->depth)
+	if (s->depth != other->depth || s->odd != other->odd) {
 		s->depth = CODE_DEPTH_LOST;
+		s->odd = 0;
+	}
 	join_copies(s, other);
 	return code_state_is_known(s) ? 0 : -1;
 }
 
-/* ---- backwards ---- */
-
-static int is_known(const struct code_state *s)
-{
-	return s->depth != CODE_DEPTH_LOST || s->base ? 0 : -1;
-}
-
-static int unmove_sp(struct code_state *s, int64_t bytes)
-{
-	int64_t depth = (int64_t)s->depth + bytes / 8;
-
-	if (s->depth == CODE_DEPTH_LOST)
-		return is_known(s);
-	if (bytes % 8 || depth < 0 || depth >= (int64_t)CODE_DEPTH_LOST)
-		return -1;
-	s->depth = (uint32_t)depth;
-	return 0;
-}
-
-/* What follows takes the caller's rbp from that word, `bytes` above sp; before, it is in rbp. */
-static int unsave_fp(struct code_state *s, int64_t bytes)
-{
-	if (s->slot && s->slot != CODE_SLOT_LOST && s->depth != CODE_DEPTH_LOST && bytes % 8 == 0 &&
-	    (int64_t)s->slot == (int64_t)s->depth - bytes / 8)
-		s->slot = s->intact = 0;
-	return 0;
-}
-
-/* rbp has another value behind the instruction. */
-static void unwrite_fp(struct code_state *s)
-{
-	s->base = s->intact = 0;
-	if (!s->slot)
-		s->slot = CODE_SLOT_LOST;
-}
-
-/* The value that it gets is the caller's, if that is what follows needs. */
-static int unload_fp(struct code_state *s, int64_t bytes)
-{
-	int64_t slot = (int64_t)s->depth - bytes / 8;
-
-	if (s->base)
-		return -1;
-	if (!s->slot)
-		s->slot = s->depth == CODE_DEPTH_LOST || bytes % 8 || slot <= 0 ||
-					  slot > (int64_t)DWARF_MAX_SLOT
-				  ? CODE_SLOT_LOST
-				  : (uint32_t)slot;
-	s->intact = 0;
-	return is_known(s);
-}
-
-static int unset_fp(struct code_state *s, int64_t bytes)
-{
-	int64_t depth = (int64_t)s->base - 1 + bytes / 8;
-
-	if (s->base && (bytes % 8 || depth < 0 || depth >= (int64_t)CODE_DEPTH_LOST ||
-			(s->depth != CODE_DEPTH_LOST && s->depth != (uint32_t)depth)))
-		return -1;
-	if (s->base)
-		s->depth = (uint32_t)depth;
-	unwrite_fp(s);
-	return is_known(s);
-}
-
-static int unset_sp(struct code_state *s, int64_t bytes)
-{
-	int64_t base = (int64_t)s->depth + 1 + bytes / 8;
-
-	if (s->depth == CODE_DEPTH_LOST || bytes % 8 || base <= 0 || base > CODE_MAX_BASE ||
-	    (s->base && s->base != (uint32_t)base))
-		return -1;
-	s->base = (uint32_t)base;
-	s->depth = CODE_DEPTH_LOST;
-	return 0;
-}
-
-static int unpop_fp(struct code_state *s)
-{
-	return unmove_sp(s, 8) || unload_fp(s, 0) ? -1 : 0;
-}
-
-static int unpush_fp(struct code_state *s)
-{
-	unsave_fp(s, 0);
-	return unmove_sp(s, -8);
-}
-
-/* Calls are made with sp at a multiple of 16: where that is not so, the call does not return, and
- * another function stands behind it. */
-static int uncall(struct code_state *s)
-{
-	if (s->depth != CODE_DEPTH_LOST && !(s->depth & 1))
-		return -1;
-	code_state_lose_red_zone(s);
-	return is_known(s);
-}
-
-int code_state_before(struct code_state *s, const struct insn *in)
-{
-	s->reg = s->copy = s->word = s->word_copy = 0; /* they are known on the way in alone */
-	if (is_known(s))
-		return -1;
-	switch (in->effect) {
-	case INSN_PUSH:
-		return unmove_sp(s, -8);
-	case INSN_PUSH_FP:
-		return unpush_fp(s);
-	case INSN_POP:
-		return unmove_sp(s, 8);
-	case INSN_POP_FP:
-		return unpop_fp(s);
-	case INSN_ADD_SP:
-		return unmove_sp(s, in->value);
-	case INSN_SAVE_FP:
-		return unsave_fp(s, in->value);
-	case INSN_SET_FP:
-		return unset_fp(s, in->value);
-	case INSN_SP_FROM_FP:
-		return unset_sp(s, in->value);
-	case INSN_LEAVE:
-		return unpop_fp(s) || unset_sp(s, 0) ? -1 : 0;
-	case INSN_LOSE_SP:
-		s->depth = CODE_DEPTH_LOST;
-		return is_known(s);
-	case INSN_WRITE_SP:
-		return -1;
-	case INSN_WRITE_FP:
-		if (s->base)
-			return -1;
-		unwrite_fp(s);
-		return is_known(s);
-	case INSN_LOAD_FP:
-		return unload_fp(s, in->value);
-	case INSN_CALL:
-		return uncall(s);
-	default:
-		return 0;
-	}
-}
-
-int code_state_both(struct code_state *s, const struct code_state *other)
-{
-	if (!s->reg) {
-		s->reg = other->reg;
-		s->copy = other->copy;
-	}
-	if (!s->word) {
-		s->word = other->word;
-		s->word_copy = other->word_copy;
-	}
-	if (s->depth == CODE_DEPTH_LOST)
-		s->depth = other->depth;
-	else if (other->depth != CODE_DEPTH_LOST && other->depth != s->depth)
-		return -1;
-	if (!s->base)
-		s->base = other->base;
-	else if (other->base && other->base != s->base)
-		return -1;
-	if (s->slot == CODE_SLOT_LOST) {
-		s->slot = other->slot;
-		s->intact = other->intact;
-	} else if (other->slot != CODE_SLOT_LOST && other->slot != s->slot) {
-		if (s->slot && other->slot)
-			return -1;
-		s->slot = s->intact = 0; /* saved, and still in rbp */
-	}
-	return 0;
-}
-
-/* ---- as a rule, and packed ---- */
-
-/* CFA by a word on the stack, or by a register. */
-static uint32_t rule_by_copy(struct table_build *build, const struct code_state *s, uint32_t flags,
-			     int32_t fp)
-{
-	static const uint8_t number[] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
-
-	if (s->word)
-		return table_special(build, DWARF_DEREF | 7 << 8 | flags << 16,
-				     8 * ((int32_t)s->word - (int32_t)CODE_WORD_0), fp,
-				     8 * (int32_t)s->word_copy);
-	return table_special(build,
-			     DWARF_REG | (uint32_t)number[(s->reg - 1) & 15] << 8 | flags << 16,
-			     8 * (int32_t)s->copy, fp, 0);
-}
-
-uint32_t code_state_rule(struct table_build *build, const struct code_state *s)
-{
-	uint32_t flags = s->slot == CODE_SLOT_LOST ? DWARF_FP_UNKNOWN
-			 : s->slot                 ? DWARF_FP_SAVED
-						   : 0;
-	int32_t fp = flags == DWARF_FP_SAVED ? -8 * ((int32_t)s->slot + 1) : 0;
-
-	if (s->base && (s->base == s->slot + 1 || s->depth == CODE_DEPTH_LOST)) {
-		if (flags != DWARF_FP_UNKNOWN)
-			return DWARF_RULE_FP(s->base, s->slot);
-		return table_special(build, DWARF_REG | 6 << 8 | flags << 16, 8 * (int32_t)s->base,
-				     0, 0);
-	}
-	if (s->depth == CODE_DEPTH_LOST)
-		return code_state_has_copies(s) ? rule_by_copy(build, s, flags, fp)
-						: DWARF_RULE_NONE;
-	if (flags != DWARF_FP_UNKNOWN && s->depth < DWARF_SP_MAX_OFFSET)
-		return DWARF_RULE_SP(s->depth + 1, s->slot);
-	return table_special(build, DWARF_REG | 7 << 8 | flags << 16, 8 * (int32_t)(s->depth + 1),
-			     fp, 0);
-}
+/* ---- packed ---- */
 
 #define MAX_STATES (1u << 16)
 
@@ -540,15 +478,18 @@ static uint32_t hash(const struct code_state *s)
 	uint64_t v = s->depth | (uint64_t)s->slot << 13 | (uint64_t)s->base << 18 |
 		     (uint64_t)s->reg << 24 | (uint64_t)s->copy << 29 | (uint64_t)s->word << 37 |
 		     (uint64_t)s->word_copy << 50 | (uint64_t)s->intact << 58;
+	uint64_t w = s->odd | (uint64_t)s->by_fp << 3 | (uint64_t)s->fp_word << 4 |
+		     (uint64_t)s->fp_at << 20;
 
-	return (uint32_t)(v * 0x9e3779b97f4a7c15ull >> 48);
+	return (uint32_t)((v * 0x9e3779b97f4a7c15ull + w * 0xc2b2ae3d27d4eb4full) >> 48);
 }
 
 static int equal(const struct code_state *a, const struct code_state *b)
 {
 	return a->depth == b->depth && a->slot == b->slot && a->intact == b->intact &&
 	       a->base == b->base && a->reg == b->reg && a->copy == b->copy && a->word == b->word &&
-	       a->word_copy == b->word_copy;
+	       a->word_copy == b->word_copy && a->odd == b->odd && a->fp_word == b->fp_word &&
+	       a->fp_at == b->fp_at && a->by_fp == b->by_fp;
 }
 
 uint32_t code_states_pack(struct code_states *all, const struct code_state *s)
@@ -561,7 +502,7 @@ uint32_t code_states_pack(struct code_states *all, const struct code_state *s)
 	for (; all->p; i = (i + 1) % MAX_STATES) {
 		if (equal(&all->p[i], s))
 			return CODE_BASE_COPIES << 18 | i;
-		if (code_state_has_copies(&all->p[i]))
+		if (!code_state_is_plain(&all->p[i]))
 			continue;
 		if (all->n >= MAX_STATES / 2)
 			break;
@@ -569,8 +510,10 @@ uint32_t code_states_pack(struct code_states *all, const struct code_state *s)
 		all->p[i] = *s;
 		return CODE_BASE_COPIES << 18 | i;
 	}
-	plain.reg = plain.copy = plain.word_copy = 0;
-	plain.word = 0;
+	if (plain.odd)
+		plain.depth = CODE_DEPTH_LOST;
+	plain.reg = plain.copy = plain.word_copy = plain.odd = plain.by_fp = 0;
+	plain.word = plain.fp_word = plain.fp_at = 0;
 	return code_state_pack(all, &plain);
 }
 

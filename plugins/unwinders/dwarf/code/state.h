@@ -16,7 +16,7 @@
 #define CODE_WORD_0 17u /* 16 words below sp are the red zone */
 #define CODE_MAX_WORD 4096u
 
-/* In words of 8 bytes. A zeroed struct is the state at a function's first instruction. */
+/* In words of 8 bytes, but odd. A zeroed struct is the state at a function's first instruction. */
 struct code_state {
 	/* 13 bits: sp is so far below the return address */
 	uint32_t depth;
@@ -34,9 +34,16 @@ struct code_state {
 	 * none. */
 	uint16_t word;
 	uint8_t word_copy;
+	/* 3 bits. Where depth is known: so many bytes more is sp below the return address. */
+	uint8_t odd;
+	/* Where depth is lost, as of `word`, 0: not known. The caller's rbp is saved in this word,
+	 * and rbp has this word's address. */
+	uint16_t fp_word, fp_at;
+	/* 1: sp was lost once more, and `word` and `fp_word` count from rbp. */
+	uint8_t by_fp;
 };
 
-/* States with copies, of one text. A zeroed struct is empty. */
+/* States that are not plain, of one text. A zeroed struct is empty. */
 struct code_states {
 	struct code_state *p; /* owned */
 	uint32_t n;
@@ -51,10 +58,17 @@ static inline int code_state_has_copies(const struct code_state *s)
 	return s->reg || s->word;
 }
 
-/* 24 bits. Without memory, or beyond 65,536 different states with copies, the copies are lost. */
+/* Do 24 bits say all of it? */
+static inline int code_state_is_plain(const struct code_state *s)
+{
+	return !s->reg && !s->word && !s->odd && !s->fp_word && !s->fp_at;
+}
+
+/* 24 bits. Without memory, or beyond 32,768 states that are not plain, what is not plain is lost.
+ */
 static inline uint32_t code_state_pack(struct code_states *all, const struct code_state *s)
 {
-	if (code_state_has_copies(s))
+	if (!code_state_is_plain(s))
 		return code_states_pack(all, s);
 	return s->depth | (s->slot | s->intact << 4) << 13 | s->base << 18;
 }
@@ -85,13 +99,14 @@ static inline int code_state_is_same(struct code_states *all, const struct code_
 /* As at a function's first instruction. */
 static inline int code_state_is_start(const struct code_state *s)
 {
-	return !s->depth && !s->slot && !s->base;
+	return !s->depth && !s->odd && !s->slot && !s->base;
 }
 
 /* As a return must leave it. */
 static inline int code_state_is_end(const struct code_state *s)
 {
-	return !s->depth && !s->base && (!s->slot || s->slot == CODE_SLOT_LOST || s->intact);
+	return !s->depth && !s->odd && !s->base &&
+	       (!s->slot || s->slot == CODE_SLOT_LOST || s->intact);
 }
 
 /* Changes the state as the instruction does. 0; -1: the state after it is not known. */
@@ -101,6 +116,8 @@ int code_state_apply(struct code_state *, const struct insn *);
 int code_state_before(struct code_state *, const struct insn *);
 /* Joins two states that both hold. 0; -1: they contradict each other. */
 int code_state_both(struct code_state *, const struct code_state *other);
+/* Sets depth and odd. 0; -1: sp cannot be there. */
+int code_state_set_depth(struct code_state *, int64_t bytes);
 /* Forgets the red zone: a callee may overwrite the stack below sp. */
 void code_state_lose_red_zone(struct code_state *);
 /* Keeps the facts that are equal on two paths to one place. If sp is not known, rbp must lead to

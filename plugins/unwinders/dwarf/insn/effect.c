@@ -308,6 +308,9 @@ static void move_copy(struct insn_parts *d, int load, unsigned int to, unsigned 
 		copy(d, INSN_COPY_TO_FP, from, d->disp);
 	else if (!load && to == RSP)
 		copy(d, from == RBP ? INSN_COPY_SAVE_FP : INSN_COPY_SAVE, from, d->disp);
+	else if (load && from == RBP && is_other(to) && d->disp < 0 && d->disp >= -INSN_NEAR_FP &&
+		 d->disp % 8 == 0)
+		copy(d, INSN_COPY_LOAD_BY_FP, to, d->disp);
 	else if (load && from == RSP)
 		copy(d,
 		     to == RBP   ? INSN_COPY_LOAD_FP
@@ -372,6 +375,8 @@ static void push_pop(struct insn_parts *d)
 		set(d, INSN_WRITE_SP, 0);
 	else
 		set(d, reg == RBP ? INSN_POP_FP : INSN_POP, 0);
+	if (is_other(reg))
+		copy(d, d->opcode < 0x58 ? INSN_COPY_PUSH_REG : INSN_COPY_POP_REG, reg, 0);
 	if (d->opcode >= 0x58 && is_other(reg))
 		d->in->written |= (uint16_t)(1u << reg);
 }
@@ -398,6 +403,8 @@ static void group5(struct insn_parts *d)
 		set(d, d->mod == 3 && d->rm == RBP ? INSN_PUSH_FP : INSN_PUSH, 0);
 		if (is_plain(d) && !d->segment && d->rm == RSP)
 			copy(d, INSN_COPY_PUSH, RSP, d->disp);
+		else if (d->mod == 3 && is_other(d->rm))
+			copy(d, INSN_COPY_PUSH_REG, d->rm, 0);
 		narrow(d);
 	}
 }
@@ -408,8 +415,10 @@ static void pop_group(struct insn_parts *d)
 		set(d, d->rm == RSP ? INSN_WRITE_SP : d->rm == RBP ? INSN_POP_FP : INSN_POP, 0);
 	else
 		set(d, INSN_POP, 0);
-	if (d->mod == 3 && is_other(d->rm))
+	if (d->mod == 3 && is_other(d->rm)) {
+		copy(d, INSN_COPY_POP_REG, d->rm, 0);
 		d->in->written |= (uint16_t)(1u << d->rm);
+	}
 	narrow(d);
 }
 

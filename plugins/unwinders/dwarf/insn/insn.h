@@ -51,7 +51,12 @@ enum insn_copy {
 	INSN_COPY_LOAD_FP, /* rbp = *(rsp + at) */
 	INSN_COPY_LOAD_SP, /* rsp = *(rsp + at) */
 	INSN_COPY_PUSH,    /* push *(rsp + at), of rsp as it was */
+	INSN_COPY_PUSH_REG,
+	INSN_COPY_POP_REG,
+	INSN_COPY_LOAD_BY_FP, /* reg = *(rbp + at), at from -INSN_NEAR_FP to -8 */
 };
+
+#define INSN_NEAR_FP 64
 
 struct insn {
 	uint8_t len;
