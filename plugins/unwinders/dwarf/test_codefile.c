@@ -123,6 +123,32 @@ TEST(functions_that_described_code_leads_to)
 	memset(sections, 0, sizeof(sections));
 }
 
+/* The ELF entry aligns its stack, and no path goes on behind that: 0: lea 0x40(%rip),%rsi; and
+ * $-16,%rsp; 11: call 0x30; hlt. 0x30: push %rbx; 0x31: jmp 0x31. 0x40: push %rbx; 0x41: call
+ * *%rax; jmp 0x41 */
+TEST(what_the_entry_calls)
+{
+	static const uint8_t entry[] = {0x48, 0x8d, 0x35, 0x39, 0, 0, 0, 0x48, 0x83,
+					0xe4, 0xf0, 0xe8, 0x20, 0, 0, 0, 0xf4},
+			     called[] = {0x53, 0xeb, 0xfe},
+			     led_to[] = {0x53, 0xff, 0xd0, 0xeb, 0xfc};
+	uint8_t code[0x50] = {0};
+
+	memcpy(code, entry, sizeof(entry));
+	memcpy(code + 0x30, called, sizeof(called));
+	memcpy(code + 0x40, led_to, sizeof(led_to));
+	sections[0] = (struct part){".text", code, sizeof(code), TEXT};
+	CHECK_INT(rule_at(0x31), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule_at(0x41), DWARF_RULE_SP(2, 0));
+	code[3]++; /* to the middle of a function: it would call with a stack that is not aligned */
+	CHECK_INT(rule_at(0x41), DWARF_RULE_NONE);
+	code[12]++; /* from where a call surely leads */
+	CHECK_INT(rule_at(0x31), DWARF_RULE_SP(1, 0));
+	code[11] = 0xe9; /* a jump ends the entry's code */
+	CHECK_INT(rule_at(0x31), DWARF_RULE_NONE);
+	memset(sections, 0, sizeof(sections));
+}
+
 #define FAR (5u << 20)
 
 /* push %rbx; jmp FAR. 64: mov %eax,%eax; jmp FAR, without a path to it. FAR: mov %eax,%eax; pop

@@ -8,6 +8,7 @@
 #include "data.h"
 #include "noreturn.h"
 #include "refs.h"
+#include "text.h"
 #include "../cursor.h"
 #include "../insn/insn.h"
 
@@ -163,6 +164,30 @@ static int read_piece(struct table_build *build, const struct code *text, uint64
 	return err;
 }
 
+/* What the ELF entry calls, and points to. It aligns the stack first, and no path goes on behind
+ * that.
+ */
+static int add_calls_of_entry(const struct code *code, uint64_t entry, struct code_entries *sure,
+			      struct code_entries *maybe)
+{
+	size_t at, end;
+	struct insn in;
+	int err = 0;
+
+	if (!code_text_has(code, entry, &at))
+		return 0;
+	for (end = at + ENTRY_BYTES; !err && at < end && !code_decode(code, at, &in);
+	     at += in.len) {
+		if (in.effect == INSN_CALL && in.has_target && in.target != in.len)
+			err = code_entries_add(sure, code->vaddr + at + (uint64_t)in.target);
+		else if (in.address)
+			err = code_entries_add(maybe, code->vaddr + at + (uint64_t)in.address);
+		if (code_text_ends(&in))
+			break;
+	}
+	return err;
+}
+
 static int add_entries(const struct fusee_unwinder_host *host, uint64_t file, uint64_t entry,
 		       struct code *code, struct code_entries *sure, struct code_entries *maybe)
 {
@@ -175,6 +200,8 @@ static int add_entries(const struct fusee_unwinder_host *host, uint64_t file, ui
 		err = add_symbols(host, file, ".dynsym", ".dynstr", sure, code);
 	if (!err)
 		err = code_noreturn_stubs(host, file, &code->noreturn);
+	if (!err)
+		err = add_calls_of_entry(code, entry, sure, maybe);
 	if (!err)
 		err = add_pointers(host, file, code->vaddr, code->vaddr + code->len, maybe);
 	code_entries_sort(&code->noreturn);
