@@ -186,11 +186,10 @@ static void keep_spare(struct opener *o, uint64_t now)
 /* The user of a target; UINT32_MAX, which is no user's id, if the target has ended. */
 static uint32_t user_of(struct opener *o, pid_t pid, uint64_t now)
 {
-	struct procfs_status status;
+	uid_t uid;
 
 	if (o->recent.pid != pid || now >= o->recent.until)
-		o->recent = (struct suspect){.uid = procfs_status(pid, &status) ? UINT32_MAX
-										: status.uid,
+		o->recent = (struct suspect){.uid = procfs_user(pid, &uid) ? UINT32_MAX : uid,
 					     .pid = pid,
 					     .until = now + RECENT_MS * MS};
 	return o->recent.uid;

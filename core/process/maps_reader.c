@@ -266,9 +266,9 @@ void maps_reader_free(struct maps_reader *r)
 
 static uint32_t user_of(pid_t pid)
 {
-	struct procfs_status status;
+	uid_t uid;
 
-	return procfs_status(pid, &status) ? UINT32_MAX - 1 : status.uid;
+	return procfs_user(pid, &uid) ? UINT32_MAX - 1 : uid;
 }
 
 static void count_barred(void)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -427,7 +428,7 @@ static pid_t last_number(const char *line, pid_t fallback)
 
 int procfs_status(pid_t pid, struct procfs_status *s)
 {
-	char path[64], text[4096], line[STATUS_VALUE_BYTES] = "", *uid;
+	char path[64], text[4096], line[STATUS_VALUE_BYTES] = "", *uid, *ns;
 	int r;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
@@ -437,9 +438,56 @@ int procfs_status(pid_t pid, struct procfs_status *s)
 	uid = strstr(text, "\nUid:");
 	if (!uid || sscanf(uid, "\nUid: %*u %u %*u %u", &s->uid, &s->fs_uid) != 2)
 		return -EBADMSG;
-	r = procfs_status_value(path, "\nNSpid:", line);
-	s->ns_pid = last_number(line, pid); /* kernels without pid namespaces have no such line */
+	ns = strstr(text, "\nNSpid:");
+	if (ns && strchr(ns + 1, '\n'))
+		snprintf(line, sizeof(line), "%.*s", (int)strcspn(ns + 7, "\n"), ns + 7);
+	else /* the process is in many groups, or the kernel has no pid namespaces and no such line
+	      */
+		r = procfs_status_value(path, "\nNSpid:", line);
+	s->ns_pid = last_number(line, pid);
 	return r < 0 ? r : s->ns_pid > 0 ? 0 : -EBADMSG;
+}
+
+/* The kernel's linux/pidfd.h, which Debian 12 lacks; the size is part of the ioctl's number. */
+struct pidfd_info {
+	uint64_t mask, cgroup;
+	uint32_t pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid, more;
+};
+
+#define PIDFD_INFO _IOWR(0xff, 11, struct pidfd_info) /* since Linux 6.13 */
+#define PIDFD_INFO_USERS 2u
+
+/* Takes 4 us, reading /proc/PID/status 11 us. -errno also where the status has the user. */
+static int pidfd_user(pid_t pid, uid_t *uid)
+{
+	static _Atomic bool lacks; /* the kernel is older */
+	struct pidfd_info info = {.mask = PIDFD_INFO_USERS};
+	int fd = lacks ? -1 : (int)syscall(SYS_pidfd_open, pid, 0), r = 0;
+
+	if (fd < 0)
+		return -ENOSYS;
+	if (ioctl(fd, PIDFD_INFO, &info))
+		r = -errno;
+	close(fd);
+	if (r == -ENOTTY)
+		lacks = true;
+	if (r || !(info.mask & PIDFD_INFO_USERS))
+		return r ? r : -ENOSYS;
+	*uid = info.euid;
+	return 0;
+}
+
+int procfs_user(pid_t pid, uid_t *uid)
+{
+	struct procfs_status status;
+	int r = pidfd_user(pid, uid);
+
+	if (!r)
+		return 0;
+	r = procfs_status(pid, &status);
+	if (!r)
+		*uid = status.uid;
+	return r;
 }
 
 pid_t procfs_process_of(pid_t tid)

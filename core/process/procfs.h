@@ -73,6 +73,8 @@ struct procfs_status {
 	pid_t ns_pid; /* its pid in its innermost pid namespace */
 };
 int procfs_status(pid_t pid, struct procfs_status *);
+/* Its `uid` alone, which is cheaper. */
+int procfs_user(pid_t pid, uid_t *uid);
 /* The process to which a thread belongs; tid: there is no such thread. */
 pid_t procfs_process_of(pid_t tid);
 int procfs_parent(pid_t pid, pid_t *parent);

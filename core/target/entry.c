@@ -96,11 +96,11 @@ void target_count_dropped_labels(uint32_t n)
 
 uint32_t target_user(pid_t pid)
 {
-	struct procfs_status status;
+	uid_t uid;
 
 	if (!pid)
 		return 0;
-	return procfs_status(pid, &status) ? UINT32_MAX : status.uid;
+	return procfs_user(pid, &uid) ? UINT32_MAX : uid;
 }
 
 bool target_texts_have_room(const struct targets *ts, uint32_t uid, const char *what)

@@ -122,7 +122,7 @@ bool claims_is_marked(const struct claims *c, uint64_t process)
 static struct process_code *code_get(struct claims *c, struct process *process)
 {
 	struct process_code *p = hashmap_get(&c->processes, process->id);
-	struct procfs_status status = {.uid = UINT32_MAX};
+	uid_t uid = UINT32_MAX;
 
 	if (p)
 		return p;
@@ -133,8 +133,8 @@ static struct process_code *code_get(struct claims *c, struct process *process)
 	if (process->replaced || procfs_identity(process->pid, &p->identity))
 		p->identity = 0; /* it has ended */
 	else
-		procfs_status(process->pid, &status);
-	p->uid = status.uid;
+		procfs_user(process->pid, &uid);
+	p->uid = uid;
 	if (hashmap_put(&c->processes, process->id, p)) {
 		free(p);
 		return NULL;

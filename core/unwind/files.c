@@ -244,9 +244,9 @@ static int open_vdso(void)
 /* The user of a process; no user's id if it has ended. */
 static uint32_t user_of(pid_t pid)
 {
-	struct procfs_status status;
+	uid_t uid;
 
-	return procfs_status(pid, &status) ? UINT32_MAX : status.uid;
+	return procfs_user(pid, &uid) ? UINT32_MAX : uid;
 }
 
 /* It is mapped, again perhaps. */

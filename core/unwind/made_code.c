@@ -185,21 +185,20 @@ static void make_room(struct made_code *m, uint64_t time)
 static struct region *add(struct made_code *m, struct process *p, const struct process_mapping *map,
 			  uint64_t time)
 {
-	struct procfs_status status;
 	struct region *r;
+	uid_t uid;
 
 	for (uint32_t i = m->n; i-- > 0;) /* another mapping was there */
 		if (m->regions[i]->id == p->id && m->regions[i]->lo < map->hi &&
 		    m->regions[i]->hi > map->lo)
 			drop(m, i);
 	make_room(m, time);
-	if (p->ended || p->replaced || procfs_status(p->pid, &status) ||
-	    !has_room(m, p->id, status.uid))
+	if (p->ended || p->replaced || procfs_user(p->pid, &uid) || !has_room(m, p->id, uid))
 		return NULL;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return NULL;
-	*r = (struct region){.all = m, .process = p, .id = p->id, .uid = status.uid, .fd = -1};
+	*r = (struct region){.all = m, .process = p, .id = p->id, .uid = uid, .fd = -1};
 	r->lo = map->lo;
 	m->regions[m->n++] = r;
 	return r;

@@ -186,6 +186,45 @@ TEST(processes_have_identities)
 	CHECK_INT(procfs_parse_start("1 (a", &other), -EBADMSG);
 }
 
+static pid_t start_as(uid_t uid)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (setresuid(0, uid, uid))
+		_exit(1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* which a change of the user forgets */
+	pause();
+	_exit(0);
+}
+
+/* The effective user, also of a process that hides from its user, and until it is waited for. */
+TEST(the_user_of_a_process_is_that_of_its_status)
+{
+	struct procfs_status status;
+	uid_t own = 1, other = 1;
+	pid_t pid;
+
+	CHECK_INT(procfs_user(getpid(), &own), 0);
+	CHECK_INT(own, geteuid());
+	if (geteuid())
+		SKIP("another user's process needs root");
+	pid = start_as(4711);
+	do
+		CHECK_INT(procfs_status(pid, &status), 0);
+	while (status.uid != 4711);
+	CHECK_INT(procfs_user(pid, &other), 0);
+	CHECK_INT(other, 4711);
+	CHECK(!kill(pid, SIGKILL));
+	CHECK(!waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT));
+	CHECK_INT(procfs_user(pid, &other), 0);
+	CHECK_INT(other, 4711);
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
+	CHECK_INT(procfs_user(pid, &other), -ESRCH);
+}
+
 static int count_code(void *arg, const struct procfs_mapping *m)
 {
 	int *n = arg, fd;
