@@ -38,7 +38,7 @@ int collector_new(struct collector **ret)
 {
 	struct collector *c = calloc(1, sizeof(*c));
 
-	if (!c || dict_init(&c->frames) || dict_init(&c->stacks) || dict_init(&c->comms) ||
+	if (!c || frame_set_init(&c->frames) || dict_init(&c->stacks) || dict_init(&c->comms) ||
 	    dict_init(&c->processes) || dict_init(&c->samples)) {
 		collector_free(c);
 		return -ENOMEM;
@@ -53,7 +53,7 @@ void collector_free(struct collector *c)
 {
 	if (!c)
 		return;
-	dict_fini(&c->frames);
+	frame_set_fini(&c->frames);
 	dict_fini(&c->stacks);
 	dict_fini(&c->comms);
 	dict_fini(&c->processes);
@@ -89,8 +89,8 @@ static uint32_t stack_id(struct collector *c, const struct walk *w)
 	uint32_t ids[sizeof(w->frames) / sizeof(w->frames[0])];
 
 	for (uint32_t i = 0; i < w->n; i++) {
-		ids[i] = dict_add(&c->frames, &w->frames[i], sizeof(w->frames[i]));
-		if (ids[i] == DICT_NONE)
+		ids[i] = frame_set_add(&c->frames, &w->frames[i]);
+		if (ids[i] == FRAME_SET_NONE)
 			return DICT_NONE;
 	}
 	return dict_add(&c->stacks, ids, w->n * sizeof(ids[0]));
@@ -128,7 +128,7 @@ static uint64_t bytes_of(const struct dict *d)
 /* Charges the process with the bytes added since the last call. */
 static void charge(struct collector *c, uint32_t process)
 {
-	uint64_t bytes = bytes_of(&c->frames) + bytes_of(&c->stacks) + bytes_of(&c->comms) +
+	uint64_t bytes = frame_set_bytes(&c->frames) + bytes_of(&c->stacks) + bytes_of(&c->comms) +
 			 bytes_of(&c->processes) + bytes_of(&c->samples) +
 			 c->nsums * sizeof(*c->sums) + c->ncollected * sizeof(*c->collected);
 
@@ -151,8 +151,8 @@ static bool has_stack(const struct collector *c, const struct walk *w)
 	uint32_t ids[sizeof(w->frames) / sizeof(w->frames[0])];
 
 	for (uint32_t i = 0; i < w->n; i++) {
-		ids[i] = dict_find(&c->frames, &w->frames[i], sizeof(w->frames[i]));
-		if (ids[i] == DICT_NONE)
+		ids[i] = frame_set_find(&c->frames, &w->frames[i]);
+		if (ids[i] == FRAME_SET_NONE)
 			return false;
 	}
 	return dict_find(&c->stacks, ids, w->n * sizeof(ids[0])) != DICT_NONE;

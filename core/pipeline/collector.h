@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/dict.h"
+#include "pipeline/frame_set.h"
 #include "process/process.h"
 #include "unwind/walk.h"
 
@@ -38,7 +39,7 @@ struct collected_process {
 };
 
 struct collector {
-	struct dict frames;                  /* struct walk_frame */
+	struct frame_set frames;
 	struct dict stacks;                  /* uint32_t ids of frames, leaf first */
 	struct dict comms;                   /* names of threads */
 	struct dict processes;               /* key: process id and label set */

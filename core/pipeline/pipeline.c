@@ -243,11 +243,11 @@ struct collector *pipeline_collector(const struct pipeline *p, uint32_t slot)
 static void mark_frames(const struct pipeline *p, const struct collector *c, bool *used)
 {
 	for (uint32_t i = 1; c && i < c->frames.n; i++) {
-		const struct walk_frame *f = c->frames.entries[i].key;
+		const struct walk_frame f = frame_set_at(&c->frames, i);
 
-		used[f->file] = true;
-		if (f->process)
-			claims_mark(p->claims, f->process);
+		used[f.file] = true;
+		if (f.process)
+			claims_mark(p->claims, f.process);
 	}
 }
 

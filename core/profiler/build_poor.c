@@ -19,9 +19,7 @@ static int by_self(const void *a, const void *b)
 
 static uint32_t leaf_file(const struct collector *c, const struct dict_entry *stack)
 {
-	const struct walk_frame *leaf = c->frames.entries[*(const uint32_t *)stack->key].key;
-
-	return leaf->file;
+	return frame_set_at(&c->frames, *(const uint32_t *)stack->key).file;
 }
 
 /* Own CPU time by file id. NULL: no memory. */

@@ -50,11 +50,6 @@ struct build {
 	struct known *known;
 };
 
-static const struct walk_frame *frame_at(const struct collector *c, uint32_t id)
-{
-	return c->frames.entries[id].key;
-}
-
 /* A location with one function and no line. */
 static uint32_t named_location(struct build *n, const char *name, struct fusee_location *loc)
 {
@@ -368,22 +363,24 @@ static uint32_t file_location(struct build *n, const struct walk_frame *f)
 	return symbolized_location(n, f, name, &loc);
 }
 
+static uint32_t location_of(struct build *n, const struct walk_frame *f)
+{
+	if (f->kind == FRAME_KERNEL)
+		return kernel_location(n, f);
+	if (f->file)
+		return file_location(n, f);
+	if (f->kind == FRAME_PUSHED)
+		return pushed_location(n, f);
+	return f->kind == FRAME_OMITTED ? omitted_location(n, f) : anonymous_location(n, f);
+}
+
 static uint32_t location(struct build *n, uint32_t id)
 {
-	const struct walk_frame *f = frame_at(n->c, id);
+	if (!n->locations[id]) {
+		struct walk_frame f = frame_set_at(&n->c->frames, id);
 
-	if (n->locations[id])
-		return n->locations[id];
-	if (f->kind == FRAME_KERNEL)
-		n->locations[id] = kernel_location(n, f);
-	else if (f->file)
-		n->locations[id] = file_location(n, f);
-	else if (f->kind == FRAME_PUSHED)
-		n->locations[id] = pushed_location(n, f);
-	else if (f->kind == FRAME_OMITTED)
-		n->locations[id] = omitted_location(n, f);
-	else
-		n->locations[id] = anonymous_location(n, f);
+		n->locations[id] = location_of(n, &f);
+	}
 	return n->locations[id];
 }
 

@@ -38,12 +38,12 @@ static void add_stack(struct share *all, const struct collector *c, uint32_t sam
 	const uint32_t *frames = stack->key;
 
 	for (uint32_t i = 0; i < stack->len / sizeof(*frames); i++) {
-		const struct walk_frame *f = c->frames.entries[frames[i]].key;
+		uint32_t file = frame_set_at(&c->frames, frames[i]).file;
 
-		if (all[f->file].last == sample)
+		if (all[file].last == sample)
 			continue;
-		all[f->file].last = sample;
-		all[f->file].weight += c->sums[sample].weight;
+		all[file].last = sample;
+		all[file].weight += c->sums[sample].weight;
 	}
 }
 

@@ -431,11 +431,16 @@ static bool symbolize_by_span(struct symbolizer *s, struct file_symbols *f, cons
 	return found;
 }
 
-/* Frames by file, then by offset. */
+/* A frame that is requested. */
+struct requested_frame {
+	uint64_t addr;
+	uint32_t file;
+};
+
+/* By file, then by offset. */
 static int by_offset(const void *a, const void *b)
 {
-	const struct walk_frame *x = *(const struct walk_frame *const *)a;
-	const struct walk_frame *y = *(const struct walk_frame *const *)b;
+	const struct requested_frame *x = a, *y = b;
 
 	if (x->file != y->file)
 		return x->file < y->file ? -1 : 1;
@@ -444,7 +449,7 @@ static int by_offset(const void *a, const void *b)
 
 /* Requests the symbols of n frames of one file. */
 static int request_file(struct request *request, struct file *file,
-			const struct walk_frame *const *frames, uint32_t n)
+			const struct requested_frame *frames, uint32_t n)
 {
 	struct file_symbols *f = file_symbols_get(request->symbolizer, file->id);
 	struct file_request *q = calloc(1, sizeof(*q));
@@ -456,11 +461,11 @@ static int request_file(struct request *request, struct file *file,
 	q->offsets = calloc(n, sizeof(*q->offsets));
 	q->addresses = calloc(n, sizeof(*q->addresses));
 	for (uint32_t i = 0; q->offsets && q->addresses && i < n; i++) {
-		if (q->n && q->offsets[q->n - 1] == frames[i]->addr)
+		if (q->n && q->offsets[q->n - 1] == frames[i].addr)
 			continue; /* the same offset once guessed and once not */
-		if (!inspection_vaddr(file->inspection, frames[i]->addr, &q->addresses[q->n]))
+		if (!inspection_vaddr(file->inspection, frames[i].addr, &q->addresses[q->n]))
 			continue;
-		q->offsets[q->n++] = frames[i]->addr;
+		q->offsets[q->n++] = frames[i].addr;
 	}
 	if (q->n && f && f->has_table && symbolize_by_table(q, f)) {
 		file_request_free(q);
@@ -520,23 +525,23 @@ static bool is_local(const struct file *f, bool server_names)
 
 /* The frames of the collector that are to be requested from the worker, sorted; *count of them.
  * NULL: no memory. */
-static const struct walk_frame **frames_to_request(struct symbolizer *s, const struct collector *c,
-						   bool server_names, uint32_t *count)
+static struct requested_frame *frames_to_request(struct symbolizer *s, const struct collector *c,
+						 bool server_names, uint32_t *count)
 {
-	const struct walk_frame **list = calloc(c->frames.n, sizeof(*list));
+	struct requested_frame *list = calloc(c->frames.n, sizeof(*list));
 
 	*count = 0;
 	for (uint32_t i = 1; list && i < c->frames.n; i++) {
-		const struct walk_frame *f = c->frames.entries[i].key;
-		const struct file *file = f->file ? s->files->all[f->file] : NULL;
+		const struct walk_frame f = frame_set_at(&c->frames, i);
+		const struct file *file = f.file ? s->files->all[f.file] : NULL;
 		struct file_symbols *known;
 
 		if (!file || !is_local(file, server_names))
 			continue;
 		known = use(s, file);
-		if (!symbolizer_find(s, f->file, f->addr) &&
-		    !(known && symbolize_by_span(s, known, file, f->addr)))
-			list[(*count)++] = f;
+		if (!symbolizer_find(s, f.file, f.addr) &&
+		    !(known && symbolize_by_span(s, known, file, f.addr)))
+			list[(*count)++] = (struct requested_frame){f.addr, f.file};
 	}
 	if (list)
 		qsort(list, *count, sizeof(*list), by_offset);
@@ -556,7 +561,7 @@ int symbolizer_request(struct symbolizer *s, const struct collector *c, bool ser
 		       uint64_t deadline_ns, void (*done)(void *arg), void *arg)
 {
 	struct request *request = calloc(1, sizeof(*request));
-	const struct walk_frame **list;
+	struct requested_frame *list;
 	uint32_t count, i, end;
 	int r;
 
@@ -577,14 +582,14 @@ int symbolizer_request(struct symbolizer *s, const struct collector *c, bool ser
 				    .waiting = 1};
 	s->waiting = request;
 	for (i = 0; i < count; i = end) {
-		for (end = i; end < count && list[end]->file == list[i]->file; end++)
+		for (end = i; end < count && list[end].file == list[i].file; end++)
 			;
-		r = request_file(request, s->files->all[list[i]->file], list + i, end - i);
+		r = request_file(request, s->files->all[list[i].file], list + i, end - i);
 		if (r == -EBUSY)
 			debug_files_count_late("worker");
 		if (r) /* its frames have no symbols until the next request */
 			log_debug("%s: symbols not requested: %s",
-				  s->files->all[list[i]->file]->path, strerror(-r));
+				  s->files->all[list[i].file]->path, strerror(-r));
 	}
 	free(list);
 	request_put(request);

@@ -81,3 +81,64 @@ TEST(without_a_limit)
 	CHECK(collector_bytes() > 5000 * 500 * 4);
 	collector_free(c);
 }
+
+/* A frame with each field that its kind has. */
+static struct walk_frame frame_of(uint32_t i)
+{
+	static const struct walk_frame all[] = {
+		{.kind = FRAME_FILE, .file = 3, .addr = 0x1000},
+		{.kind = FRAME_FILE, .file = 3, .addr = 0x1000, .guessed = 1},
+		{.kind = FRAME_FILE, .file = 4, .addr = 0x1000},
+		{.kind = FRAME_KERNEL, .addr = 0x1000},
+		{.kind = FRAME_OMITTED, .addr = 0x1000},
+		{.kind = FRAME_ANONYMOUS, .addr = 0x1000, .process = 7, .generation = 1},
+		{.kind = FRAME_ANONYMOUS, .addr = 0x1000, .process = 7, .generation = 2},
+		{.kind = FRAME_ANONYMOUS, .addr = 0x1000, .process = 8, .generation = 1},
+		{.kind = FRAME_PUSHED, .addr = 0x1000, .process = 8, .extra = {1, 2, 3}},
+		{.kind = FRAME_PUSHED, .addr = 0x1000, .process = 8, .extra = {1, 2, 4}},
+		{.kind = FRAME_PUSHED, .addr = 0x1000, .process = 8, .flags = 5},
+	};
+	uint32_t n = sizeof(all) / sizeof(*all);
+	struct walk_frame f = all[i % n];
+
+	f.addr += i / n;
+	return f;
+}
+
+/* Each is one number, by which all its fields are found again. */
+TEST(frames_are_numbered)
+{
+	enum { FRAMES = 50000 };
+	struct frame_set s;
+
+	CHECK_INT(frame_set_init(&s), 0);
+	for (uint32_t i = 0; i < FRAMES; i++) {
+		struct walk_frame f = frame_of(i);
+
+		CHECK_INT(frame_set_find(&s, &f), FRAME_SET_NONE);
+		CHECK_INT(frame_set_add(&s, &f), i + 1);
+	}
+	for (uint32_t i = 0; i < FRAMES; i++) {
+		struct walk_frame f = frame_of(i), got = frame_set_at(&s, i + 1);
+
+		CHECK(!memcmp(&f, &got, sizeof(f)));
+		CHECK_INT(frame_set_find(&s, &f), i + 1);
+		CHECK_INT(frame_set_add(&s, &f), i + 1);
+	}
+	CHECK_INT(s.n, FRAMES + 1);
+	frame_set_fini(&s);
+}
+
+TEST(a_frame_of_a_file_takes_few_bytes)
+{
+	struct frame_set s;
+	uint64_t empty;
+
+	CHECK_INT(frame_set_init(&s), 0);
+	empty = frame_set_bytes(&s);
+	for (uint32_t i = 0; i < 1000; i++)
+		frame_set_add(&s, &(struct walk_frame){.kind = FRAME_FILE, .file = 1, .addr = i});
+	CHECK(frame_set_bytes(&s) - empty <= 1000 * 32);
+	CHECK(s.cap * sizeof(*s.heads) + s.nslots * sizeof(*s.slots) <= 1024 * 32);
+	frame_set_fini(&s);
+}
