@@ -96,8 +96,8 @@ static const struct cli_option options[] = {
 	 VIEW_JSON},
 	{0},
 	{"diff", 0, "BASE",
-	 "what changed since BASE, and how surely: z beyond 2.6 is not\n"
-	 "chance",
+	 "what changed since BASE, and how surely: what may be chance is\n"
+	 "marked with ~",
 	 CLI_TEXT, MEMBER(base)},
 	{"focus", 0, "RE", "only stacks with a function that matches", CLI_TEXT,
 	 MEMBER(view.o.focus)},

@@ -68,7 +68,7 @@ static const char *fill_of(const struct render_graph *g, const struct render_nod
 		return fills[f->code];
 	if (render_is_noise(g->model, f))
 		return FILL_NOISE;
-	return (fabs(own) >= RENDER_Z_LIMIT ? own : all) > 0 ? FILL_MORE : FILL_LESS;
+	return (fabs(own) >= g->model->z_limit ? own : all) > 0 ? FILL_MORE : FILL_LESS;
 }
 
 static void put_node(const struct render_graph *g, uint32_t i, struct buf *out)

@@ -486,6 +486,7 @@ static int put_data(struct buf *out, struct render_model *m, const struct render
 	json_int(&j, "base", m->base_total);
 	json_printf(&j, "weights", "[%.0f,%.0f]", weight_of(m->total, m->noise),
 		    weight_of(m->base_total, m->base_noise));
+	json_printf(&j, "limit", "%.3f", m->z_limit);
 	json_printf(&j, "omitted", "[%" PRId64 ",%" PRId64 "]", omitted.value, omitted.base);
 	put_labels(&j, by);
 	json_flag(&j, "grouped", grouped);

@@ -37,6 +37,7 @@ static void put_functions(const struct render_model *m, struct json *j)
 			json_int(j, "base_total", f->base_total);
 			json_printf(j, "z_self", "%.3f", render_z_self(m, f));
 			json_printf(j, "z_total", "%.3f", render_z_total(m, f));
+			json_flag(j, "chance", render_is_noise(m, f));
 		}
 		json_end(j);
 	}

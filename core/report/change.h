@@ -9,8 +9,11 @@
 
 #include "report/model.h"
 
-/* A |z| above it counts as a change: 1 in 100 values that did not change is above it. */
-#define RENDER_Z_LIMIT 2.576
+/* A |z| above m->z_limit counts as a change. Of many functions that did not change, some are beyond
+ * any fixed limit, so the limit grows with the number of functions whose values are compared: of 20
+ * comparisons of equal programs, one has a function above it. It is at least 2.576, which 1 in 100
+ * values that did not change exceeds. */
+double render_z_limit(const struct render_model *);
 
 /* The number of events that a pprof sample sums up: the value of another type, or the sample's own
  * value divided by the value of one event. */
@@ -36,6 +39,10 @@ double render_z(const struct render_part *, const struct render_part *base);
 /* z of a function's own value and of its total; 0 without a base. */
 double render_z_self(const struct render_model *, const struct render_function *);
 double render_z_total(const struct render_model *, const struct render_function *);
+/* Whether such a difference of shares may be chance: |z| is below the limit, or the shares are of
+ * so few events that z is larger than its tail is unlikely. */
+bool render_is_chance(const struct render_model *, const struct render_part *,
+		      const struct render_part *base);
 /* Neither the function's own value nor its total has changed by more than chance. */
 bool render_is_noise(const struct render_model *, const struct render_function *);
 /* " (new)", " (vanished)" or "": whether only one of the profiles has the function. */

@@ -7,6 +7,7 @@
 
 #include "base/saturate.h"
 #include "profile/str.h"
+#include "report/change.h"
 #include "report/internal/samples.h"
 
 /* ---- the value type ---- */
@@ -209,6 +210,8 @@ int render_model_make(struct render_model *m, const struct fusee_profile *p,
 		ret = count(m);
 	if (ret)
 		render_model_free(m);
+	else if (base)
+		m->z_limit = render_z_limit(m);
 	return ret;
 }
 

@@ -95,6 +95,7 @@ struct render_model {
 	/* Sums of absolute values of all samples, filtered samples included. */
 	int64_t total, base_total;
 	double noise, base_noise; /* of these sums */
+	double z_limit;           /* of render_z_limit(); 0 without a base */
 	bool omits;               /* an interpreter's own frames are omitted */
 
 	/* private */

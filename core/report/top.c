@@ -31,11 +31,11 @@ static uint8_t *how_called(const struct render_graph *g)
 }
 
 /* "~" marks what is within its noise. */
-static void put_z(double z, struct buf *out)
+static void put_z(const struct render_model *m, double z, struct buf *out)
 {
 	char text[RENDER_NUMBER];
 
-	snprintf(text, sizeof(text), "%s%+.1f", fabs(z) < RENDER_Z_LIMIT ? "~" : "", z);
+	snprintf(text, sizeof(text), "%s%+.1f", fabs(z) < m->z_limit ? "~" : "", z);
 	buf_printf(out, "%7s ", text);
 }
 
@@ -79,8 +79,8 @@ static void put_row(const struct render_graph *g, const struct render_node *n, i
 	buf_printf(out, "%s%10s %s %s %10s %s  ", dim ? DIM : "", flat, percent[0], percent[1], cum,
 		   percent[2]);
 	if (g->model->base) {
-		put_z(render_z_self(g->model, f), out);
-		put_z(render_z_total(g->model, f), out);
+		put_z(g->model, render_z_self(g->model, f), out);
+		put_z(g->model, render_z_total(g->model, f), out);
 		buf_str(out, " ");
 	}
 	put_name(g->model, f, name_width(o, g->model->base), out);

@@ -139,18 +139,28 @@ static bool is_small(const struct tree *t, const struct call *c)
 	return size(t, c) * 100 < size(t, call(t, 0)) * FOLD_PERCENT;
 }
 
-static double z_of(const struct tree *t, const struct call *c)
+static void parts_of(const struct tree *t, const struct call *c, struct render_part to[2])
 {
 	const struct render_model *m = t->m;
-	struct render_part now = {c->total, m->total, c->noise, m->noise};
-	struct render_part before = {c->base, m->base_total, c->base_noise, m->base_noise};
 
-	return m->base ? render_z(&now, &before) : 0;
+	to[0] = (struct render_part){c->total, m->total, c->noise, m->noise};
+	to[1] = (struct render_part){c->base, m->base_total, c->base_noise, m->base_noise};
+}
+
+static double z_of(const struct tree *t, const struct call *c)
+{
+	struct render_part parts[2];
+
+	parts_of(t, c, parts);
+	return t->m->base ? render_z(&parts[0], &parts[1]) : 0;
 }
 
 static bool is_noise(const struct tree *t, const struct call *c)
 {
-	return t->m->base && fabs(z_of(t, c)) < RENDER_Z_LIMIT;
+	struct render_part parts[2];
+
+	parts_of(t, c, parts);
+	return t->m->base && render_is_chance(t->m, &parts[0], &parts[1]);
 }
 
 /* "~" marks what is within its noise. */

@@ -64,25 +64,39 @@ function change(v, b) {
 
 // ---- what is chance ----
 
-// As core/report/change.c: the difference of two shares in standard deviations.
-const Z_LIMIT = 2.576;
+// As core/report/change.c: two shares, each of so many events, and the share of both.
 function weightOf(own, value, other, mean) {
 	return value && own ? own : Math.max(mean, other);
 }
-function zOf(f, v, b) {
+function sharesOf(f, v, b) {
 	const [mean, baseMean] = data.weights;
 	if (!diff || !mean || !baseMean)
-		return 0;
+		return null;
 	const pa = v / data.total, pb = b / data.base, na = data.total / mean, nb = data.base / baseMean;
 	const p = (pa * na + pb * nb) / (na + nb);
 	if (!(p > 0 && p < 1))
-		return 0;
-	const ea = data.total / ((1 - p) * weightOf(f.weight, v, f.baseWeight, mean) + p * mean);
-	const eb = data.base / ((1 - p) * weightOf(f.baseWeight, b, f.weight, baseMean) + p * baseMean);
-	const d = Math.abs(pa - pb) - (1 / ea + 1 / eb) / 2;
-	return d > 0 ? Math.sign(pa - pb) * d / Math.sqrt(p * (1 - p) * (1 / ea + 1 / eb)) : 0;
+		return null;
+	return { pa, pb, p,
+		ea: data.total / ((1 - p) * weightOf(f.weight, v, f.baseWeight, mean) + p * mean),
+		eb: data.base / ((1 - p) * weightOf(f.baseWeight, b, f.weight, baseMean) + p * baseMean) };
 }
-const isNoise = (f, v, b) => diff && Math.abs(zOf(f, v, b)) < Z_LIMIT;
+// Their difference in standard deviations.
+function zOf(f, v, b) {
+	const s = sharesOf(f, v, b);
+	const d = s && Math.abs(s.pa - s.pb) - (1 / s.ea + 1 / s.eb) / 2;
+	return d > 0 ? Math.sign(s.pa - s.pb) * d / Math.sqrt(s.p * (1 - s.p) * (1 / s.ea + 1 / s.eb)) : 0;
+}
+// The same by the likelihood of both, which is right for few events, too.
+function likelihoodZ({ pa, pb, p, ea, eb }) {
+	const sign = pa > pb ? 1 : -1, a = pa - sign / (2 * ea), b = pb + sign / (2 * eb);
+	const part = (n, x) => 2 * n * ((x > 0 ? x * Math.log(x / p) : 0) + (x < 1 ? (1 - x) * Math.log((1 - x) / (1 - p)) : 0));
+	const within = x => Math.min(Math.max(x, 0), 1);
+	return sign * (a - b) > 0 ? Math.sqrt(Math.max(part(ea, within(a)) + part(eb, within(b)), 0)) : 0;
+}
+function isNoise(f, v, b) {
+	const s = sharesOf(f, v, b);
+	return diff && (!s || Math.abs(zOf(f, v, b)) < data.limit || likelihoodZ(s) < data.limit);
+}
 const isNoisy = i => i > 0 && isNoise(functions[state.tree.fn[i]], state.tree.value[i], state.tree.base[i]);
 const presence = (v, b) => !diff || !v === !b ? "" : b ? "vanished" : "new";
 

@@ -38,11 +38,11 @@ function numbers(f, d, now, before) {
 	return td;
 }
 const largestZ = f => Math.max(Math.abs(f[Z_SELF]), Math.abs(f[Z_TOTAL]));
-// Says whether the change is more than chance: |z| above 2.6, which core/report/change.h names RENDER_Z_LIMIT.
+// As core/report/change.c decides.
 export function sure(f) {
 	const z = Math.abs(f[Z_TOTAL]) > Math.abs(f[Z_SELF]) ? f[Z_TOTAL] : f[Z_SELF];
 	const td = element("td", f[NOISE] ? "chance" : `${z > 0 ? "▲ more" : "▼ less"} ${signed(z, rounded(z, 1))}`, "z");
-	td.title = `z of self ${rounded(f[Z_SELF], 1)}, of total ${rounded(f[Z_TOTAL], 1)}; beyond 2.6 is more than chance`;
+	td.title = `z of self ${rounded(f[Z_SELF], 1)}, of total ${rounded(f[Z_TOTAL], 1)}; chance: of 20 comparisons of equal runs, one has a function beyond the limit`;
 	return td;
 }
 function rowOf(f, d, list) {
