@@ -2,28 +2,18 @@
 #include "codes.h"
 
 #include <errno.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <fusee/emitted.h>
 
 #include "text.h"
 #include "versions.h"
 
-#define MOST_BYTES (64u << 20) /* of one process, which may be hostile */
-
 struct python_process {
-	uint64_t id;
+	struct fusee_emitted kept;
 	void *codes; /* a tree of struct python_code */
-	uint64_t bytes;
 };
-
-/* Processes and code objects begin with their 64-bit id or key. */
-static int by_id(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
 
 static void free_code(void *element)
 {
@@ -41,31 +31,6 @@ static void free_process(void *element)
 
 	tdestroy(p->codes, free_code);
 	free(p);
-}
-
-static void *find(void *const *tree, uint64_t id)
-{
-	void **node = tfind(&id, tree, by_id);
-
-	return node ? *node : NULL;
-}
-
-/* Finds or makes the process. NULL: no memory. */
-static struct python_process *process_of(void **processes, uint64_t id)
-{
-	struct python_process *p = find(processes, id);
-
-	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->id = id;
-	if (!tsearch(p, processes, by_id)) {
-		free(p);
-		return NULL;
-	}
-	return p;
 }
 
 /* Takes n bytes of an emission, and their padding to a multiple of 8. NULL: there are fewer. */
@@ -125,9 +90,9 @@ static int add_head(struct python_process *p, uint64_t key, const unsigned char 
 	memcpy(&h, bytes, sizeof(h));
 	if (h.table > PYTHON_PARTS * PYTHON_PART_BYTES)
 		return -EBADMSG;
-	if (find(&p->codes, key))
+	if (fusee_emitted_find(&p->codes, key))
 		return 0;
-	if (p->bytes + sizeof(*c) + n + h.table > MOST_BYTES)
+	if (p->kept.bytes + sizeof(*c) + n + h.table > FUSEE_EMITTED_BYTES)
 		return -ENOSPC;
 	bytes += sizeof(h);
 	n -= sizeof(h);
@@ -135,13 +100,8 @@ static int add_head(struct python_process *p, uint64_t key, const unsigned char 
 	if (!c)
 		return errno == ENOMEM ? -ENOMEM : -EBADMSG;
 	add_lines(c, 0, bytes, n < h.part.bytes ? n : h.part.bytes);
-	if (!tsearch(c, &p->codes, by_id)) {
-		free_code(c);
-		return -ENOMEM;
-	}
 	n = sizeof(*c) + strlen(c->name) + strlen(c->file) + h.table;
-	p->bytes += n;
-	return (int)n;
+	return fusee_emitted_keep(&p->kept, &p->codes, c, n, free_code);
 }
 
 int python_codes_add(void **processes, uint64_t process, uint64_t key, const void *bytes,
@@ -156,13 +116,13 @@ int python_codes_add(void **processes, uint64_t process, uint64_t key, const voi
 	memcpy(&part, bytes, sizeof(part));
 	if (part.bytes > n - sizeof(part) || part.part >= PYTHON_PARTS)
 		return -EBADMSG;
-	p = process_of(processes, process);
+	p = fusee_emitted_process(processes, process, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
 	errno = 0;
 	if (!part.part)
 		return add_head(p, key, bytes, n);
-	c = find(&p->codes, key);
+	c = fusee_emitted_find(&p->codes, key);
 	if (c)
 		add_lines(c, part.part, (const unsigned char *)bytes + sizeof(part), part.bytes);
 	return 0;
@@ -170,19 +130,17 @@ int python_codes_add(void **processes, uint64_t process, uint64_t key, const voi
 
 const struct python_code *python_codes_find(void *const *processes, uint64_t process, uint64_t key)
 {
-	struct python_process *p = find(processes, process);
+	struct python_process *p = fusee_emitted_find(processes, process);
 
-	return p ? find(&p->codes, key) : NULL;
+	return p ? fusee_emitted_find(&p->codes, key) : NULL;
 }
 
 void python_codes_remove(void **processes, uint64_t process)
 {
-	struct python_process *p = find(processes, process);
+	struct python_process *p = fusee_emitted_remove(processes, process);
 
-	if (!p)
-		return;
-	tdelete(p, processes, by_id);
-	free_process(p);
+	if (p)
+		free_process(p);
 }
 
 void python_codes_free(void **processes)

@@ -2,22 +2,19 @@
 #include "functions.h"
 
 #include <errno.h>
-#include <search.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <fusee/emitted.h>
 #include <fusee/unwinder.bpf.h>
 
 #include "words.h"
 
-#define MOST_BYTES (64u << 20) /* of one process, which may be hostile */
-
 struct process {
-	uint64_t id;
+	struct fusee_emitted kept;
 	void *functions, *places; /* trees, by key */
-	uint64_t bytes;
 	struct ruby_library library;
 };
 
@@ -25,14 +22,6 @@ struct place {
 	uint64_t key;
 	uint32_t line;
 };
-
-/* Every element of a tree begins with its 64-bit key. */
-static int by_id(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
 
 static void free_process(void *element)
 {
@@ -43,39 +32,9 @@ static void free_process(void *element)
 	free(p);
 }
 
-static void *find(void *const *tree, uint64_t id)
-{
-	void **node = tfind(&id, tree, by_id);
-
-	return node ? *node : NULL;
-}
-
-/* Adds an element that is not yet in the tree, and owns it also on failure. NULL: its memory could
- * not be had. 0 or -ENOMEM. */
-static int insert(void **tree, void *element)
-{
-	if (element && tsearch(element, tree, by_id))
-		return 0;
-	free(element);
-	return -ENOMEM;
-}
-
-/* Finds or makes the process. NULL: no memory. */
-static struct process *process_of(void **processes, uint64_t id)
-{
-	struct process *p = find(processes, id);
-
-	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (p)
-		p->id = id;
-	return insert(processes, p) ? NULL : p;
-}
-
 struct ruby_library *ruby_functions_library(void **processes, uint64_t process)
 {
-	struct process *p = process_of(processes, process);
+	struct process *p = fusee_emitted_process(processes, process, sizeof(*p));
 
 	return p ? &p->library : NULL;
 }
@@ -107,6 +66,7 @@ static int add_function(struct process *p, uint64_t key, const unsigned char *by
 	struct ruby_named *named;
 	size_t label;
 	char *text;
+	int r;
 
 	memset(&f, 0, sizeof(f));
 	if (n < offsetof(struct ruby_function, path) || n > sizeof(f))
@@ -115,40 +75,32 @@ static int add_function(struct process *p, uint64_t key, const unsigned char *by
 	if (f.label_bytes > sizeof(f.label) || f.class_bytes > sizeof(f.class_name) ||
 	    f.path_bytes > n - offsetof(struct ruby_function, path))
 		return -EBADMSG;
-	if (find(&p->functions, key))
-		return 0;
-	if (p->bytes + sizeof(*named) + n > MOST_BYTES)
-		return -ENOSPC;
 	label = label_of(&f, NULL);
-	named = calloc(1, sizeof(*named) + label + f.path_bytes + 2u);
-	if (!named)
-		return -ENOMEM;
+	n = sizeof(*named) + label + f.path_bytes + 2u;
+	r = fusee_emitted_new(&p->kept, &p->functions, key, n, &named);
+	if (r <= 0)
+		return r;
 	text = (char *)(named + 1);
 	*named = (struct ruby_named){key, f.first_line, f.is_c, text, text + label + 1};
 	label_of(&f, text);
 	memcpy(text + label + 1, f.path, f.path_bytes);
-	n = sizeof(*named) + label + f.path_bytes + 2u;
-	p->bytes += n;
-	return insert(&p->functions, named) ? -ENOMEM : (int)n;
+	return fusee_emitted_keep(&p->kept, &p->functions, named, n, free);
 }
 
 static int add_place(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
 {
 	struct ruby_place emitted;
 	struct place *place;
+	int r;
 
 	if (n != sizeof(emitted))
 		return -EBADMSG;
 	memcpy(&emitted, bytes, sizeof(emitted));
-	if (find(&p->places, key))
-		return 0;
-	if (p->bytes + sizeof(*place) > MOST_BYTES)
-		return -ENOSPC;
-	place = malloc(sizeof(*place));
-	if (place)
-		*place = (struct place){key, emitted.line};
-	p->bytes += sizeof(*place);
-	return insert(&p->places, place) ? -ENOMEM : (int)sizeof(*place);
+	r = fusee_emitted_new(&p->kept, &p->places, key, sizeof(*place), &place);
+	if (r <= 0)
+		return r;
+	place->line = emitted.line;
+	return fusee_emitted_keep(&p->kept, &p->places, place, sizeof(*place), free);
 }
 
 int ruby_functions_add(void **processes, uint64_t process, uint32_t kind, uint64_t key,
@@ -158,7 +110,7 @@ int ruby_functions_add(void **processes, uint64_t process, uint32_t kind, uint64
 
 	if (kind != RUBY_FUNCTION && kind != RUBY_PLACE)
 		return -EBADMSG;
-	p = process_of(processes, process);
+	p = fusee_emitted_process(processes, process, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
 	return kind == RUBY_FUNCTION ? add_function(p, key, bytes, n) : add_place(p, key, bytes, n);
@@ -167,21 +119,19 @@ int ruby_functions_add(void **processes, uint64_t process, uint32_t kind, uint64
 const struct ruby_named *ruby_functions_find(void *const *processes, uint64_t process, uint64_t key,
 					     uint64_t pc, uint32_t *line)
 {
-	struct process *p = find(processes, process);
-	const struct place *place = p ? find(&p->places, fusee_mix(key, pc)) : NULL;
+	struct process *p = fusee_emitted_find(processes, process);
+	const struct place *place = p ? fusee_emitted_find(&p->places, fusee_mix(key, pc)) : NULL;
 
 	*line = place ? place->line : 0;
-	return p ? find(&p->functions, key) : NULL;
+	return p ? fusee_emitted_find(&p->functions, key) : NULL;
 }
 
 void ruby_functions_remove(void **processes, uint64_t process)
 {
-	struct process *p = find(processes, process);
+	struct process *p = fusee_emitted_remove(processes, process);
 
-	if (!p)
-		return;
-	tdelete(p, processes, by_id);
-	free_process(p);
+	if (p)
+		free_process(p);
 }
 
 void ruby_functions_free(void **processes)
