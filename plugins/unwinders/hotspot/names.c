@@ -7,26 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fusee/emitted.h>
 #include <fusee/profile.h>
 
 #include "memory.h"
 
-#define MOST_BYTES (64u << 20) /* of one process, which may be hostile */
-
 struct process {
-	uint64_t id;
+	struct fusee_emitted kept;
 	void *methods, *places, *stubs; /* trees, by key */
-	uint64_t bytes;
 	struct hotspot_jvm jvm;
 };
-
-/* Every element of a tree begins with its 64-bit key. */
-static int by_id(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
 
 static void free_process(void *element)
 {
@@ -39,50 +29,11 @@ static void free_process(void *element)
 	free(p);
 }
 
-static void *find(void *const *tree, uint64_t id)
-{
-	void **node = tfind(&id, tree, by_id);
-
-	return node ? *node : NULL;
-}
-
-/* Adds an element that is not yet in the tree, and owns it also on failure. NULL: its memory could
- * not be had. 0 or -ENOMEM. */
-static int insert(void **tree, void *element)
-{
-	if (element && tsearch(element, tree, by_id))
-		return 0;
-	free(element);
-	return -ENOMEM;
-}
-
-/* Finds or makes the process. NULL: no memory. */
-static struct process *process_of(void **processes, uint64_t id)
-{
-	struct process *p = find(processes, id);
-
-	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (p)
-		p->id = id;
-	return insert(processes, p) ? NULL : p;
-}
-
 struct hotspot_jvm *hotspot_names_jvm(void **processes, uint64_t process)
 {
-	struct process *p = process_of(processes, process);
+	struct process *p = fusee_emitted_process(processes, process, sizeof(*p));
 
 	return p ? &p->jvm : NULL;
-}
-
-/* Adds an element to a tree of the process, and returns its size, `bytes`, or -ENOMEM. */
-static int keep(struct process *p, void **tree, void *element, size_t bytes)
-{
-	if (insert(tree, element))
-		return -ENOMEM;
-	p->bytes += bytes;
-	return (int)bytes;
 }
 
 /* ---- methods ---- */
@@ -104,6 +55,7 @@ static int add_method(struct process *p, uint64_t key, const unsigned char *byte
 	const unsigned char *text = bytes + sizeof(m);
 	size_t size;
 	char *to;
+	int r;
 
 	if (n < sizeof(m))
 		return -EBADMSG;
@@ -112,15 +64,11 @@ static int add_method(struct process *p, uint64_t key, const unsigned char *byte
 		    m.line_bytes !=
 	    n - sizeof(m))
 		return -EBADMSG;
-	if (find(&p->methods, key))
-		return 0;
 	size = sizeof(*named) + 2 * (m.class_bytes + m.name_bytes) + m.signature_bytes +
 	       m.file_bytes + m.line_bytes + 5u;
-	if (p->bytes + size > MOST_BYTES)
-		return -ENOSPC;
-	named = calloc(1, size);
-	if (!named)
-		return -ENOMEM;
+	r = fusee_emitted_new(&p->kept, &p->methods, key, size, &named);
+	if (r <= 0)
+		return r;
 	to = (char *)(named + 1);
 	*named = (struct hotspot_named){.key = key, .name = to};
 	to = put(to, text, m.class_bytes, true);
@@ -136,7 +84,7 @@ static int add_method(struct process *p, uint64_t key, const unsigned char *byte
 	to = put(to + 1, text + m.signature_bytes, m.file_bytes, false);
 	named->line_bytes = m.line_bytes;
 	named->lines = memcpy(to + 1, text + m.signature_bytes + m.file_bytes, m.line_bytes);
-	return keep(p, &p->methods, named, size);
+	return fusee_emitted_keep(&p->kept, &p->methods, named, size, free);
 }
 
 /* ---- stubs ---- */
@@ -161,16 +109,13 @@ static int add_stub(struct process *p, uint64_t key, const unsigned char *bytes,
 	size_t size = sizeof(struct hotspot_named) + n + 1, i = 0;
 	struct hotspot_named *named;
 	char *text;
+	int r;
 
 	if (!n || n > HOTSPOT_STUB_BYTES + 1)
 		return -EBADMSG;
-	if (find(&p->stubs, key))
-		return 0;
-	if (p->bytes + size > MOST_BYTES)
-		return -ENOSPC;
-	named = calloc(1, size);
-	if (!named)
-		return -ENOMEM;
+	r = fusee_emitted_new(&p->kept, &p->stubs, key, size, &named);
+	if (r <= 0)
+		return r;
 	text = (char *)(named + 1);
 	put(text, bytes, n, false);
 	while (strncmp(text, stubs[i].name, strlen(stubs[i].name)))
@@ -180,7 +125,7 @@ static int add_stub(struct process *p, uint64_t key, const unsigned char *bytes,
 					.system = text,
 					.file = "",
 					.flags = stubs[i].flags};
-	return keep(p, &p->stubs, named, size);
+	return fusee_emitted_keep(&p->kept, &p->stubs, named, size, free);
 }
 
 /* ---- places ---- */
@@ -189,20 +134,16 @@ static int add_place(struct process *p, uint64_t key, const unsigned char *bytes
 {
 	struct hotspot_place *place;
 	size_t size = sizeof(*place) + n;
+	int r;
 
 	if (!n || n % sizeof(place->scope[0]) || n / sizeof(place->scope[0]) > HOTSPOT_SCOPES)
 		return -EBADMSG;
-	if (find(&p->places, key))
-		return 0;
-	if (p->bytes + size > MOST_BYTES)
-		return -ENOSPC;
-	place = malloc(size);
-	if (!place)
-		return -ENOMEM;
-	place->key = key;
+	r = fusee_emitted_new(&p->kept, &p->places, key, size, &place);
+	if (r <= 0)
+		return r;
 	place->n = (uint32_t)(n / sizeof(place->scope[0]));
 	memcpy(place->scope, bytes, n);
-	return keep(p, &p->places, place, size);
+	return fusee_emitted_keep(&p->kept, &p->places, place, size, free);
 }
 
 int hotspot_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key,
@@ -212,7 +153,7 @@ int hotspot_names_add(void **processes, uint64_t process, uint32_t kind, uint64_
 
 	if (kind != HOTSPOT_METHOD && kind != HOTSPOT_PLACE && kind != HOTSPOT_STUB)
 		return -EBADMSG;
-	p = process_of(processes, process);
+	p = fusee_emitted_process(processes, process, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
 	return kind == HOTSPOT_METHOD  ? add_method(p, key, bytes, n)
@@ -223,35 +164,33 @@ int hotspot_names_add(void **processes, uint64_t process, uint32_t kind, uint64_
 const struct hotspot_named *hotspot_names_method(void *const *processes, uint64_t process,
 						 uint64_t key)
 {
-	struct process *p = find(processes, process);
+	struct process *p = fusee_emitted_find(processes, process);
 
-	return p ? find(&p->methods, key) : NULL;
+	return p ? fusee_emitted_find(&p->methods, key) : NULL;
 }
 
 const struct hotspot_named *hotspot_names_stub(void *const *processes, uint64_t process,
 					       uint64_t key)
 {
-	struct process *p = find(processes, process);
+	struct process *p = fusee_emitted_find(processes, process);
 
-	return p ? find(&p->stubs, key) : NULL;
+	return p ? fusee_emitted_find(&p->stubs, key) : NULL;
 }
 
 const struct hotspot_place *hotspot_names_place(void *const *processes, uint64_t process,
 						uint64_t key)
 {
-	struct process *p = find(processes, process);
+	struct process *p = fusee_emitted_find(processes, process);
 
-	return p ? find(&p->places, key) : NULL;
+	return p ? fusee_emitted_find(&p->places, key) : NULL;
 }
 
 void hotspot_names_remove(void **processes, uint64_t process)
 {
-	struct process *p = find(processes, process);
+	struct process *p = fusee_emitted_remove(processes, process);
 
-	if (!p)
-		return;
-	tdelete(p, processes, by_id);
-	free_process(p);
+	if (p)
+		free_process(p);
 }
 
 void hotspot_names_free(void **processes)

@@ -7,22 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_BYTES (64u << 20) /* of one process, which may be hostile */
+#include <fusee/emitted.h>
 
 struct process {
-	uint64_t id;
+	struct fusee_emitted kept;
 	void *functions, *scripts; /* trees, by key */
-	uint64_t bytes;
 	struct v8_process v8;
 };
-
-/* Every element of a tree begins with its 64-bit key. */
-static int by_id(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
 
 static void free_script(void *element)
 {
@@ -51,39 +42,9 @@ static void free_process(void *element)
 	free(p);
 }
 
-static void *find(void *const *tree, uint64_t id)
-{
-	void **node = tfind(&id, tree, by_id);
-
-	return node ? *node : NULL;
-}
-
-/* Adds an element that is not yet in the tree, and owns it also on failure. NULL: its memory could
- * not be had. 0 or -ENOMEM. */
-static int insert(void **tree, void *element)
-{
-	if (element && tsearch(element, tree, by_id))
-		return 0;
-	free(element);
-	return -ENOMEM;
-}
-
-/* Finds or makes the process. NULL: no memory. */
-static struct process *process_of(void **processes, uint64_t id)
-{
-	struct process *p = find(processes, id);
-
-	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (p)
-		p->id = id;
-	return insert(processes, p) ? NULL : p;
-}
-
 struct v8_process *v8_names_process(void **processes, uint64_t process)
 {
-	struct process *p = process_of(processes, process);
+	struct process *p = fusee_emitted_process(processes, process, sizeof(*p));
 
 	return p ? &p->v8 : NULL;
 }
@@ -138,37 +99,25 @@ static bool fits(uint64_t n, size_t size, const struct v8_text *t)
 	return t->wide <= 1 && t->bytes == n - size;
 }
 
-/* Adds an element to a tree of the process, and returns its size, `bytes`, or -ENOMEM. */
-static int keep(struct process *p, void **tree, void *element, size_t bytes)
-{
-	if (insert(tree, element))
-		return -ENOMEM;
-	p->bytes += bytes;
-	return (int)bytes;
-}
-
 static int add_function(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
 {
 	struct v8_function f;
 	struct v8_named *named;
 	size_t size;
+	int r;
 
 	if (n < sizeof(f))
 		return -EBADMSG;
 	memcpy(&f, bytes, sizeof(f));
 	if (!fits(n, sizeof(f), &f.name))
 		return -EBADMSG;
-	if (find(&p->functions, key))
-		return 0;
 	size = sizeof(*named) + 2u * f.name.bytes + 1;
-	if (p->bytes + size > MOST_BYTES)
-		return -ENOSPC;
-	named = calloc(1, size);
-	if (!named)
-		return -ENOMEM;
+	r = fusee_emitted_new(&p->kept, &p->functions, key, size, &named);
+	if (r <= 0)
+		return r;
 	*named = (struct v8_named){.key = key, .script = f.script, .flags = f.flags};
 	put_text(named->name, bytes + sizeof(f), &f.name);
-	return keep(p, &p->functions, named, size);
+	return fusee_emitted_keep(&p->kept, &p->functions, named, size, free_function);
 }
 
 static int add_script(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
@@ -176,20 +125,17 @@ static int add_script(struct process *p, uint64_t key, const unsigned char *byte
 	struct v8_script s;
 	struct v8_file *file;
 	size_t size;
+	int r;
 
 	if (n < sizeof(s))
 		return -EBADMSG;
 	memcpy(&s, bytes, sizeof(s));
 	if (!fits(n, sizeof(s), &s.name))
 		return -EBADMSG;
-	if (find(&p->scripts, key))
-		return 0;
 	size = sizeof(*file) + 2u * s.name.bytes + 1;
-	if (p->bytes + size > MOST_BYTES)
-		return -ENOSPC;
-	file = calloc(1, size);
-	if (!file)
-		return -ENOMEM;
+	r = fusee_emitted_new(&p->kept, &p->scripts, key, size, &file);
+	if (r <= 0)
+		return r;
 	*file = (struct v8_file){.key = key,
 				 .source = {.script = s.object,
 					    .text = s.source,
@@ -198,7 +144,7 @@ static int add_script(struct process *p, uint64_t key, const unsigned char *byte
 					    .wide = s.wide & 1,
 					    .line_offset = s.line_offset}};
 	put_text(file->name, bytes + sizeof(s), &s.name);
-	return keep(p, &p->scripts, file, size);
+	return fusee_emitted_keep(&p->kept, &p->scripts, file, size, free_script);
 }
 
 static int add_code(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
@@ -206,6 +152,7 @@ static int add_code(struct process *p, uint64_t key, const unsigned char *bytes,
 	struct v8_code c;
 	struct v8_named *named;
 	uint64_t keys, places;
+	int r;
 
 	if (n < sizeof(c))
 		return -EBADMSG;
@@ -215,13 +162,11 @@ static int add_code(struct process *p, uint64_t key, const unsigned char *bytes,
 	if (c.functions > V8_MOST_INLINED || c.places > V8_MOST_PLACES ||
 	    n != sizeof(c) + keys + places)
 		return -EBADMSG;
-	if (find(&p->functions, key))
-		return 0;
-	if (p->bytes + sizeof(*named) + 1 + n > MOST_BYTES)
+	if (p->kept.bytes + sizeof(*named) + 1 + n > FUSEE_EMITTED_BYTES)
 		return -ENOSPC;
-	named = calloc(1, sizeof(*named) + 1);
-	if (!named)
-		return -ENOMEM;
+	r = fusee_emitted_new(&p->kept, &p->functions, key, sizeof(*named) + 1, &named);
+	if (r <= 0)
+		return r;
 	*named = (struct v8_named){.key = key, .functions = c.functions, .places = c.places};
 	named->inlined = malloc(keys + places + 1);
 	if (!named->inlined) {
@@ -230,13 +175,14 @@ static int add_code(struct process *p, uint64_t key, const unsigned char *bytes,
 	}
 	memcpy(named->inlined, bytes + sizeof(c), keys + places);
 	named->place = (struct v8_inlined *)(void *)(named->inlined + c.functions);
-	return keep(p, &p->functions, named, sizeof(*named) + 1 + n);
+	return fusee_emitted_keep(&p->kept, &p->functions, named, sizeof(*named) + 1 + n,
+				  free_function);
 }
 
 static int add_part(struct process *p, uint32_t part, uint64_t key, const unsigned char *bytes,
 		    uint64_t n)
 {
-	struct v8_named *f = find(&p->functions, key);
+	struct v8_named *f = fusee_emitted_find(&p->functions, key);
 	struct v8_positions head;
 	uint64_t rest;
 
@@ -249,14 +195,14 @@ static int add_part(struct process *p, uint32_t part, uint64_t key, const unsign
 		return -EBADMSG;
 	if (f->parts[part])
 		return 0;
-	if (p->bytes + n > MOST_BYTES)
+	if (p->kept.bytes + n > FUSEE_EMITTED_BYTES)
 		return -ENOSPC;
 	f->parts[part] = malloc(n ? n : 1);
 	if (!f->parts[part])
 		return -ENOMEM;
 	memcpy(f->parts[part], bytes + sizeof(head), n);
 	f->table_bytes = head.bytes;
-	p->bytes += n;
+	p->kept.bytes += n;
 	return (int)n;
 }
 
@@ -267,7 +213,7 @@ int v8_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key
 
 	if (kind < V8_FUNCTION || kind >= V8_POSITIONS + V8_PARTS)
 		return -EBADMSG;
-	p = process_of(processes, process);
+	p = fusee_emitted_process(processes, process, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
 	return kind == V8_FUNCTION ? add_function(p, key, bytes, n)
@@ -297,16 +243,16 @@ struct v8_place v8_names_place(const struct v8_named *f, uint32_t offset, bool b
 
 const struct v8_named *v8_names_function(void *const *processes, uint64_t process, uint64_t key)
 {
-	struct process *p = find(processes, process);
+	struct process *p = fusee_emitted_find(processes, process);
 
-	return p ? find(&p->functions, key) : NULL;
+	return p ? fusee_emitted_find(&p->functions, key) : NULL;
 }
 
 struct v8_file *v8_names_script(void *const *processes, uint64_t process, uint64_t key)
 {
-	struct process *p = find(processes, process);
+	struct process *p = fusee_emitted_find(processes, process);
 
-	return p ? find(&p->scripts, key) : NULL;
+	return p ? fusee_emitted_find(&p->scripts, key) : NULL;
 }
 
 struct each {
@@ -326,7 +272,7 @@ static void visit(const void *node, VISIT which, void *arg)
 void v8_names_each_script(void *const *processes, uint64_t process,
 			  bool (*each)(void *arg, struct v8_file *), void *arg)
 {
-	struct process *p = find(processes, process);
+	struct process *p = fusee_emitted_find(processes, process);
 	struct each e = {each, arg, false};
 
 	if (p)
@@ -335,12 +281,10 @@ void v8_names_each_script(void *const *processes, uint64_t process,
 
 void v8_names_remove(void **processes, uint64_t process)
 {
-	struct process *p = find(processes, process);
+	struct process *p = fusee_emitted_remove(processes, process);
 
-	if (!p)
-		return;
-	tdelete(p, processes, by_id);
-	free_process(p);
+	if (p)
+		free_process(p);
 }
 
 void v8_names_free(void **processes)
