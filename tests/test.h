@@ -3,7 +3,8 @@
  * A unit test is a program that includes this once: TEST(name) { CHECK(x); }. Each test runs in a
  * child of its own with a time limit and a folder, prints TAP ("ok 1 - name"), and the program
  * fails if one does. SKIP("reason") leaves a test. WAIT_FOR(x) waits for an event: no test sleeps
- * until something has surely happened. A failed assertion (base/assert.h) aborts.
+ * until something has surely happened. A failed assertion (base/assert.h) aborts. ASIDE(name) is
+ * for a test that waits for seconds: it runs beside the others.
  *
  * Limits and deadlines are of a quiet machine: they are longer by what scripts/check found this
  * machine to be slower (FUSEE_CHECK_SLOWNESS).
@@ -11,15 +12,24 @@
 #ifndef TEST_H
 #define TEST_H
 
+/* what most tests need, too */
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,7 +45,9 @@ struct test {
 	void (*run)(void);
 	unsigned int seconds;
 	struct test *next;
-	char why[TEST_WHY]; /* "": it did not fail */
+	char *why; /* "": it did not fail */
+	char dir[64];
+	pid_t pid; /* its child, once it has been started */
 };
 
 static struct test *test_first, **test_last = &test_first;
@@ -44,12 +56,21 @@ static struct test *test_first, **test_last = &test_first;
 	static void test_##id(void);                                        \
 	__attribute__((constructor)) static void test_add_##id(void)        \
 	{                                                                   \
-		static struct test t = {#id, test_##id, (limit), NULL, ""}; \
+		static struct test t = {#id, test_##id, (limit), .pid = 0}; \
 		*test_last = &t;                                            \
 		test_last = &t.next;                                        \
 	}                                                                   \
 	static void test_##id(void)
 #define TEST(id) TEST_FOR(id, 60)
+
+static const char *test_aside[16];
+static int test_asides;
+
+#define ASIDE(id)                                                      \
+	__attribute__((constructor)) static void test_aside_##id(void) \
+	{                                                              \
+		test_aside[test_asides++] = #id;                       \
+	}
 
 /* Between two calls. */
 #define TEST_BETWEEN(id, first, last)        \
@@ -175,68 +196,81 @@ static int test_remove(const char *path, const struct stat *st, int type, struct
 	return remove(path) && 0;
 }
 
-/* Runs a test in a child whose TMPDIR is a new folder, removed however the test ends. 0: it passed,
- * 77: it was skipped, else test_why says what failed. */
-static int test_run(struct test *t)
+/* Starts a test in a child whose TMPDIR is a new folder. */
+static void test_start(struct test *t)
 {
 	const char *tmp = getenv("TMPDIR");
-	int status = 0;
-	char dir[64];
-	pid_t pid;
 
-	test_why[0] = '\0';
+	t->pid = -1;
+	t->why = mmap(NULL, TEST_WHY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (t->why == MAP_FAILED)
+		exit(1);
 	fflush(stdout);
-	snprintf(dir, sizeof(dir), "%.20s/fusee-test-XXXXXX", tmp ? tmp : "/tmp");
-	if (!mkdtemp(dir) || chmod(dir, 0755)) {
-		snprintf(test_why, TEST_WHY, "no folder %s: %s", dir, strerror(errno));
-		return 1;
+	snprintf(t->dir, sizeof(t->dir), "%.20s/fusee-test-XXXXXX", tmp ? tmp : "/tmp");
+	if (!mkdtemp(t->dir) || chmod(t->dir, 0755)) {
+		snprintf(t->why, TEST_WHY, "no folder %s: %s", t->dir, strerror(errno));
+		return;
 	}
-	pid = fork();
-	if (!pid) {
-		setenv("TMPDIR", dir, 1);
+	t->pid = fork();
+	if (!t->pid) {
+		test_why = t->why;
+		setenv("TMPDIR", t->dir, 1);
 		alarm(test_within(t->seconds));
 		t->run();
 		exit(0);
 	}
-	waitpid(pid, &status, 0);
-	nftw(dir, test_remove, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+/* 0: it passed, 77: it was skipped, else its why says what failed. Its folder is removed however it
+ * ends. */
+static int test_end(struct test *t)
+{
+	int status = 0;
+
+	if (t->pid < 0)
+		return 1;
+	waitpid(t->pid, &status, 0);
+	nftw(t->dir, test_remove, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 	if (WIFEXITED(status) && (!WEXITSTATUS(status) || WEXITSTATUS(status) == 77))
 		return WEXITSTATUS(status);
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		snprintf(test_why, TEST_WHY, "not done after %u s", test_within(t->seconds));
+		snprintf(t->why, TEST_WHY, "not done after %u s", test_within(t->seconds));
 	else if (WIFSIGNALED(status))
-		snprintf(test_why, TEST_WHY, "ended by signal %d, %s", WTERMSIG(status),
+		snprintf(t->why, TEST_WHY, "ended by signal %d, %s", WTERMSIG(status),
 			 strsignal(WTERMSIG(status)));
-	else if (!test_why[0])
-		snprintf(test_why, TEST_WHY, "exit %d", WEXITSTATUS(status));
+	else if (!t->why[0])
+		snprintf(t->why, TEST_WHY, "exit %d", WEXITSTATUS(status));
 	return 1;
 }
 
 int main(int argc, char **argv)
 {
+	const char *only = argc > 1 ? argv[1] : NULL;
 	int n = 0, failed = 0;
 
-	test_why = mmap(NULL, TEST_WHY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (test_why == MAP_FAILED)
-		return 1;
+	for (struct test *t = test_first; t; t = t->next)
+		for (int i = 0; i < test_asides && (!only || !strcmp(only, t->name)); i++)
+			if (!strcmp(test_aside[i], t->name))
+				test_start(t);
 	for (struct test *t = test_first; t; t = t->next) {
 		int result;
 
-		if (argc > 1 && strcmp(argv[1], t->name))
+		if (only && strcmp(only, t->name))
 			continue;
-		result = test_run(t);
+		if (!t->pid)
+			test_start(t);
+		result = test_end(t);
 		n++;
 		printf("%s %d - %s%s\n", result && result != 77 ? "not ok" : "ok", n, t->name,
 		       result == 77 ? " # SKIP see above" : "");
 		if (result && result != 77) {
-			printf("# %s\n", test_why);
-			strcpy(t->why, test_why);
+			printf("# %s\n", t->why);
 			failed++;
 		}
 	}
 	printf("1..%d\n", n);
 	for (struct test *t = test_first; t; t = t->next)
-		if (t->why[0])
+		if (t->why && t->why[0])
 			printf("# failed: %s: %s\n", t->name, t->why);
 	return failed || !n;
 }

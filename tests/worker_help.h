@@ -5,11 +5,7 @@
 #define WORKER_HELP_H
 
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "data/worker_plugin.h"
 #include "test.h"

@@ -7,11 +7,7 @@
 #ifndef CLOCK_H
 #define CLOCK_H
 
-#include <stdint.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "test.h"
 

@@ -3,8 +3,6 @@
 #ifndef CONFIG_TEST_H
 #define CONFIG_TEST_H
 
-#include <errno.h>
-
 #include "config/flags.h"
 #include "lua/policy.h"
 #include "lua/script.h"

@@ -14,17 +14,8 @@
 #ifndef FAKEHOST_H
 #define FAKEHOST_H
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include <fusee/plugin.h>
 

@@ -12,13 +12,6 @@
 #ifndef FAULTS_H
 #define FAULTS_H
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test.h"
 
 static struct {

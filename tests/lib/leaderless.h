@@ -5,14 +5,6 @@
 
 #include "test.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <unistd.h>
-
 struct leaderless {
 	pid_t pid;
 	int go; /* once it is closed, the other thread ends too */

@@ -4,9 +4,6 @@
 #ifndef MADE_STEP_H
 #define MADE_STEP_H
 
-#include <stdint.h>
-#include <string.h>
-
 #include <fusee/unwinder.bpf.h>
 
 #include "test.h"

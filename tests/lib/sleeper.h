@@ -3,8 +3,6 @@
 #ifndef LIB_SLEEPER_H
 #define LIB_SLEEPER_H
 
-#include <sys/prctl.h>
-
 #include "test.h"
 
 static inline pid_t sleeper(void)

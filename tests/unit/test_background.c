@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers core/base
 /* Jobs of a thread of its own. */
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "base/background.h"
 #include "base/clock.h"

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: fast, covers core/base
 /* core/base: buffers, dictionaries, the log, characters, numbers. */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/mman.h>
 
 #include "base/assert.h"
 #include "base/buf.h"

@@ -3,14 +3,7 @@
 /* Tables by page: what is loaded when, what is evicted, and that a reader never takes the words of
  * one page for those of another. The reader follows fusee/unwinder_kernel.h. */
 #include <bpf/bpf.h>
-#include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "bpf/internal/sampler_state.h"
 #include "test.h"

@@ -4,11 +4,6 @@
  * is the test's; only the maps of pids and slabs are the kernel's, which needs the right to make
  * maps. */
 #include <bpf/bpf.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "bpf/internal/sampler_state.h"
 #include "test.h"

@@ -2,13 +2,6 @@
 // check: fast, covers core/process
 #include "lib/put_file.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "process/internal/cgroup.h"
 #include "process/cgroup_namespace.h"
 

@@ -3,15 +3,6 @@
 /* core/bpf/cgroup_moves: a real move is counted. */
 #include "lib/sleeper.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "bpf/cgroup_moves.h"
 
 static bool write_pid(const char *path, pid_t pid)

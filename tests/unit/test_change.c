@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "profile/builder.h"
 #include "report/change.h"

@@ -2,16 +2,6 @@
 // check: fast, covers core/unwind
 #include "test.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "lib/faults.h"
 #include "process/procfs.h"
 #include "unwind/claims.h"

@@ -3,8 +3,6 @@
 /* Memory of the samples of windows: a process with ever new stacks loses its own, no other's. */
 #include "pipeline/collector.h"
 
-#include <errno.h>
-
 #include "test.h"
 
 #define LIMIT (4u << 20)

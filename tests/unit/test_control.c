@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: fast, covers core/net
 /* core/net/control: requests complete, in pieces and wrong; answers now, late and never. */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 

@@ -3,10 +3,7 @@
 /* core/events/cpus: the kernel's lists of CPUs. */
 #include "test.h"
 
-#include <errno.h>
-#include <sched.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <linux/perf_event.h>
 

@@ -4,9 +4,6 @@
  * processes, and not for others. The numbers of processes are beyond the kernel's largest. */
 #include "test.h"
 
-#include <errno.h>
-#include <stdarg.h>
-
 #include "base/hashmap.h"
 #include "base/metrics.h"
 #include "policy/decisions.h"

@@ -4,14 +4,6 @@
  * have (beyond the kernel's largest, 4194304) where it does not. */
 #include "test.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <time.h>
-
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/hashmap.h"

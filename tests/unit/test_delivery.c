@@ -2,14 +2,8 @@
 // check: fast, covers core/delivery
 /* core/delivery/delivery: a sink at work, whatever it does; every profile is delivered, waits, or
  * is counted as lost. */
-#include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "base/metrics.h"
@@ -484,6 +478,7 @@ TEST(a_sink_that_is_denied)
 }
 
 /* Nothing waits any more: nor does anybody look whether a secret has changed. */
+ASIDE(what_was_denied_is_dropped)
 TEST_WITH(what_was_denied_is_dropped, struct delivery *, d,
 	  new_with(64 << 20, 3600 * SECOND, 3600 * SECOND), delivery_free(d))
 {
@@ -543,6 +538,7 @@ static int reads_secret(const struct fusee_delivery *d)
 	return -EAGAIN;
 }
 
+ASIDE(a_secret_that_changes_is_tried_soon)
 TEST_WITH(a_secret_that_changes_is_tried_soon, struct delivery *, d,
 	  new_with(64 << 20, 3600 * SECOND, 3600 * SECOND), delivery_free(d))
 {
@@ -863,6 +859,7 @@ TEST(cancel_ends_a_blocked_flush)
 }
 
 /* ... and is abandoned, which is logged; the queue is counted; it cleans up when it comes back. */
+ASIDE(ignores_cancel)
 TEST(ignores_cancel)
 {
 	struct delivery *d = new_delivery();
@@ -1164,6 +1161,7 @@ TEST_OF_SPOOLED(a_disk_that_fails)
 }
 
 /* Its calls are made by threads of the delivery: no call of the control thread waits. */
+ASIDE(a_disk_that_hangs)
 TEST(a_disk_that_hangs)
 {
 	struct delivery *d = new_spooled(64 << 20);

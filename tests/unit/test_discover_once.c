@@ -3,8 +3,6 @@
 /* core/policy/discover_once: discoveries run until each has committed, or for a time. */
 #include "test.h"
 
-#include <errno.h>
-
 #include "base/clock.h"
 #include "base/str.h"
 #include "policy/discover_once.h"

@@ -4,9 +4,6 @@
 #include "lib/pause.h"
 #include "test.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <sys/epoll.h>
 
 #include "base/clock.h"

@@ -3,12 +3,8 @@
 /* The ELF reader: compared with libelf on real files; truncated and malformed files, and others
  * that are no files.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <link.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 

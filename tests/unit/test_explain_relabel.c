@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: fast, covers core/config core/relabel
 /* What each rule of relabeling does, and when that takes too long. */
-#include <sys/syscall.h>
-#include <time.h>
 
 #include "base/str.h"
 #include "config/explain_relabel.h"

@@ -2,17 +2,12 @@
 // check: fast, covers core/fetcher
 /* The agent's side of fetching, against processes that end, lie, are silent or answer; and what a
  * fetcher believes of a file. libdebuginfod and real servers: tests/run/debuginfod. */
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/fs.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -154,6 +149,7 @@ static void check_end(const char *server, uint32_t ms, enum fetcher_state state,
 	fetcher_free(f);
 }
 
+ASIDE(each_end_has_a_state_a_text_and_a_counter)
 TEST(each_end_has_a_state_a_text_and_a_counter)
 {
 	const char *ended = "the process that fetches it has ended";
@@ -263,6 +259,7 @@ TEST_OF_FETCHER(a_machine_that_lacks_something_says_so_once, "http://library", 6
 }
 
 /* What is said of files that were not requested is what was the case. */
+ASIDE(a_server_that_is_silent_has_a_pause)
 TEST_OF_FETCHER(a_server_that_is_silent_has_a_pause, "http://silent", 1)
 {
 	double unreachable = counted("unreachable");

@@ -5,12 +5,7 @@
 #include "base/holes.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "process/elf.h"
 #include "test.h"

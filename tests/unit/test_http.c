@@ -2,12 +2,7 @@
 // check: fast, covers core/net
 /* core/net/http: what scrapers and others send. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 
@@ -388,6 +383,7 @@ TEST_OF_SERVER(long_answers)
 
 /* Silent clients are dropped for later clients, the oldest first, and a client's half request does
  * not protect it. */
+ASIDE(silent_clients)
 TEST(silent_clients)
 {
 	int fds[60];
@@ -408,6 +404,7 @@ TEST(silent_clients)
 }
 
 /* Clients that take no answer are dropped as well, if there are no others. */
+ASIDE(clients_that_take_nothing)
 TEST_OF_SERVER(clients_that_take_nothing)
 {
 	int fds[40];
@@ -423,6 +420,7 @@ TEST_OF_SERVER(clients_that_take_nothing)
 }
 
 /* A half request has 5 seconds. */
+ASIDE(a_late_request)
 TEST_OF_SERVER(a_late_request)
 {
 	int fd = dial();

@@ -4,9 +4,6 @@
  * handed out. */
 #include "inspection/internal/block.h"
 
-#include <errno.h>
-#include <sys/mman.h>
-
 #include "base/utf8.h"
 #include "symbols/symbols.h"
 #include "test.h"

@@ -2,11 +2,6 @@
 // check: fast, covers core/symbolizer
 #include "test.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
-#include <sys/mman.h>
-
 #include "symbolizer/internal/kallsyms.h"
 
 static int load(struct kallsyms **k, const char *text)

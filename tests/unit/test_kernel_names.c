@@ -4,10 +4,6 @@
  * nothing. */
 #include "symbolizer/internal/kernel_names.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-
 #include "base/clock.h"
 #include "test.h"
 

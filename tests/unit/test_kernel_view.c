@@ -3,10 +3,7 @@
 /* The states of a process in the kernel's view. The map chunks are the test's memory, where it
  * writes what the kernel would; only the maps of pids and slabs are the kernel's. */
 #include <bpf/bpf.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "bpf/internal/sampler_state.h"

@@ -7,13 +7,8 @@
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <fusee/plugin.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "test.h"
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: fast, covers core/net
 /* core/net/loop: descriptors, timers, signals and calls from other threads. */
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <sys/epoll.h>
 
 #include "base/clock.h"

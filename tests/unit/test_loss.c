@@ -2,8 +2,6 @@
 // check: fast, covers core/loss
 #include "loss/loss.h"
 
-#include <string.h>
-
 #include <fusee/helpers.h>
 
 #include "loss/comment.h"

@@ -2,14 +2,7 @@
 // check: fast, covers core/inspection core/worker
 /* The agent's side against workers that were taken over: this program is its own worker, and what
  * would be the plugin folder says how it lies. */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/background.h"
 #include "base/clock.h"

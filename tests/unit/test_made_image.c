@@ -3,11 +3,6 @@
 /* The bytes of code made at run time, as a section for the worker. */
 #include "unwind/internal/made_image.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "process/elf.h"
 #include "test.h"
 

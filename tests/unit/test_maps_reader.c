@@ -2,16 +2,7 @@
 // check: fast, covers core/process
 /* Mappings of processes of the test's own, compared with what procfs_each_mapping() says of them,
  * and requests for processes that keep the reader waiting or that do not exist. */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/metrics.h"

@@ -3,7 +3,6 @@
 /* The memory that an agent's control group leaves it. */
 #include "agent/internal/memory.h"
 
-#include <pthread.h>
 #include <semaphore.h>
 
 #include "agent/internal/usage.h"

@@ -2,8 +2,6 @@
 // check: fast, covers core/base
 /* core/base/metrics: counters and gauges, from many threads, as Prometheus reads them. */
 #include <math.h>
-#include <pthread.h>
-#include <stdbool.h>
 
 #include "base/buf.h"
 #include "base/metrics.h"

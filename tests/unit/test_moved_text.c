@@ -4,7 +4,6 @@
 #include "unwind/moved_text.h"
 
 #include <elf.h>
-#include <fcntl.h>
 
 #include "inspection/inspection.h"
 #include "lib/random.h"

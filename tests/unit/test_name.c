@@ -4,11 +4,7 @@
  * mean. */
 #include "lib/sleeper.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "base/str.h"
 #include "record/internal/name.h"

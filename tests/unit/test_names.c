@@ -2,10 +2,6 @@
 // check: fast, covers core/names core/symbols
 /* A table of names: it says what the symbols say, and whatever is in it, nothing outside of it is
  * handed out. */
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: fast, covers core/net
 /* core/net/notify: the datagrams that systemd would get. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
-#include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 
 #include "net/notify.h"
 #include "test.h"

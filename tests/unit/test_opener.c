@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: fast, covers core/process core/opener
 /* The opener: answers, answers that come late, processes that end. */
-#include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "opener/internal/runqueue.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers core/parquet
 /* A frame's text, as sink.parquet writes it and as anybody could. */
-#include <errno.h>
-#include <string.h>
 
 #include "parquet/internal/frame.h"
 #include "test.h"

@@ -2,12 +2,6 @@
 // check: fast, measures, covers core/events
 #include "test.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdint.h>
-#include <sys/mman.h>
-#include <time.h>
-
 #include <fusee/unwinder.bpf.h>
 
 #include "base/clock.h"

@@ -4,8 +4,6 @@
  * record says is newer, and no sample waits longer than for the mappings of its own process. */
 #include "pipeline/state.h"
 
-#include <errno.h>
-
 #include "base/clock.h"
 #include "lib/sleeper.h"
 #include "mapping_help.h"

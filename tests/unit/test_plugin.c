@@ -7,11 +7,7 @@
 #include "plugin/plugin.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
-#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "plugin/options.h"

@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include <libgen.h>
-#include <unistd.h>
 
 #include "lib/faults.h"
 #include "plugin/plugin.h"

@@ -2,8 +2,6 @@
 // check: fast, covers core/profile core/pprof
 #include "test.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <zlib.h>
 
 #include "profile.pb-c.h"

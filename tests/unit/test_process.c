@@ -3,18 +3,9 @@
 #include "lib/leaderless.h"
 #include "lib/sleeper.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <linux/fs.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "process/process.h"
 #include "process/procfs.h"

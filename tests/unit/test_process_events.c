@@ -5,14 +5,6 @@
 #include "lib/pause.h"
 #include "test.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <sys/prctl.h>
-#include <time.h>
-
 #include "events/process_events.h"
 
 enum { MAX_NOTES = 65536 };

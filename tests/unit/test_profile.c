@@ -2,8 +2,6 @@
 // check: fast, covers core/profile
 #include "test.h"
 
-#include <errno.h>
-
 #include "base/utf8.h"
 #include "lib/profiles.h"
 

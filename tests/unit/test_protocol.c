@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: fast, covers core/worker
 /* core/worker/protocol: messages there and back, and malformed messages. */
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "test.h"
 #include "worker/internal/protocol.h"

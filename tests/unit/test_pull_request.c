@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: fast, covers core/pull
 /* core/agent/pull_request: what clients of /debug/pprof/profile ask for. */
-#include <errno.h>
 
 #include "pull/request.h"
 #include "test.h"

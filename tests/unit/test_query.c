@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: fast, covers core/profile core/store core/query
 /* What `fusee query` is made of: selectors, times, names of files, what a hash in a name tells. */
-#include <stdbool.h>
-#include <string.h>
-#include <time.h>
 
 #include "profile/builder.h"
 #include "store/internal/file_name.h"

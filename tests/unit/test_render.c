@@ -2,8 +2,6 @@
 // check: fast, covers core/profile core/report
 #include "test.h"
 
-#include <errno.h>
-
 #include "base/json.h"
 #include "profile/builder.h"
 #include "report/model.h"

@@ -3,16 +3,8 @@
 /* Files that lie behind names of others: what is opened, and what is only looked at. */
 #include "test.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/openat2.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/inotify.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "process/safe_open.h"
 

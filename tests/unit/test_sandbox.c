@@ -5,9 +5,6 @@
 #include "sandbox/sandbox.h"
 #include <dirent.h>
 #include <linux/capability.h>
-#include <sched.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 
 #include "worker_help.h"
 

@@ -2,9 +2,6 @@
 // check: fast, covers core/pprof
 #include "test.h"
 
-#include <errno.h>
-#include <stdbool.h>
-
 #include "profile/builder.h"
 #include "profile/merge.h"
 #include "pprof/pprof.h"

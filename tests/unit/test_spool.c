@@ -2,15 +2,8 @@
 // check: fast, covers core/spool
 /* core/delivery/spool: profiles on disk, in order and equal to what was put, whatever becomes of
  * the files, the disk and the process. */
-#include <fcntl.h>
-#include <sched.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
 
 #include "spool/spool.h"
 #include "spool/internal/position.h"

@@ -4,11 +4,7 @@
 #include "lib/put_file.h"
 
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/inotify.h>
-#include <sys/stat.h>
 
 #include "symbols/debugfile.h"
 #include "symbols/internal/ranges.h"

@@ -3,10 +3,7 @@
 /* core/process/target: what sources say, and the label sets that come of it. */
 #include "test.h"
 
-#include <errno.h>
-#include <sys/prctl.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #include "base/metrics.h"
 #include "base/utf8.h"

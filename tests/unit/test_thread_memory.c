@@ -3,10 +3,6 @@
 /* Pages of another thread's memory: holes, memory that is not mapped, and a copy of the stack. */
 #include "stop/thread_memory.h"
 
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "test.h"
 
 #define PAGE 4096u

@@ -4,8 +4,6 @@
  * who had its share waits for the others. */
 #include "worker/internal/turns.h"
 
-#include <errno.h>
-
 #include "test.h"
 
 #define SECOND 1000000000ull

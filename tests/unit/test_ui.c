@@ -3,11 +3,7 @@
 /* The server of fusee ui: who is answered, and what a query selects. tests/run/ui looks at the
  * page. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <pthread.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 
 #include <fusee/helpers.h>

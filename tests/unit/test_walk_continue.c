@@ -2,9 +2,6 @@
 // check: fast, covers core/unwind core/pipeline
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "loss/loss.h"
 #include "pipeline/internal/preceding.h"
 #include "pipeline/internal/waiting.h"

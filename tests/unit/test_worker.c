@@ -3,8 +3,6 @@
 /* The agent's side with a real worker: answers, the cache, deaths, time limits, refusals, and its
  * end when idle. */
 #include <inttypes.h>
-#include <signal.h>
-#include <time.h>
 
 #include "symbols/symbols.h"
 #include "worker_help.h"

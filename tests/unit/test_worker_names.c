@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: fast, covers core/worker core/names core/inspection
 /* Tables of names with a real worker: which are kept, when one is made, and what can fail. */
-#include <signal.h>
 #include <sys/resource.h>
 
 #include "base/metrics.h"

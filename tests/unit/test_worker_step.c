@@ -2,7 +2,6 @@
 // check: fast, covers core/worker
 /* A step by libunwind over this program's own rows: frames whose places only DWARF expressions
  * name. */
-#include <time.h>
 
 #include "worker_help.h"
 

@@ -2,10 +2,6 @@
 // check: fast, covers plugins/discovery/cgroup
 #include "test.h"
 
-#include <ftw.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "container.h"
 #include "lib/fakehost.h"
 #include "lib/begun.h"

@@ -4,8 +4,6 @@
  * daemons that fail, by a server of the test's own. tests/run/container-names has real daemons. */
 #include "test.h"
 
-#include <signal.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
 #include "lib/discovery.h"

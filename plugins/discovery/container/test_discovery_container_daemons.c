@@ -4,11 +4,7 @@
  * Docker's API in HTTP/1.1, and the CRI in the frames of HTTP/2 that gRPC needs. */
 #include "test.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 
 #include "lib/clock.h"
 #include "lib/fakehost.h"

@@ -341,7 +341,7 @@ static void end(void)
 	fake_free(fake);
 }
 
-static void send(const char *format, ...)
+static void say(const char *format, ...)
 {
 	struct seen s = {.to = pods};
 	char *text;
@@ -360,7 +360,7 @@ TEST(a_pod_and_its_containers)
 					  "container/" C, "container/" D};
 
 	begin();
-	send("{\"type\":\"ADDED\",\"object\":%s}", pod_json);
+	say("{\"type\":\"ADDED\",\"object\":%s}", pod_json);
 	CHECK_INT(fake->ntargets, 5);
 	for (size_t i = 0; i < 5; i++) {
 		LABELS(fake, all[i], {"namespace", "prod"}, {"pod", "shop-7d4b9c-x2k1p"},
@@ -384,8 +384,8 @@ TEST(a_pod_and_its_containers)
 TEST(a_static_pod)
 {
 	begin();
-	send("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"uid\":\"" UID "\",\"annotations\":{"
-	     "\"kubernetes.io/config.mirror\":\"00112233445566778899aabbccddeeff\"}}}}");
+	say("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"uid\":\"" UID "\",\"annotations\":{"
+	    "\"kubernetes.io/config.mirror\":\"00112233445566778899aabbccddeeff\"}}}}");
 	CHECK(fake_is(fake_find(fake, "pod/" UID)->t.match_label.str,
 		      "00112233445566778899aabbccddeeff"));
 	end();
@@ -399,8 +399,8 @@ TEST(a_container_that_begins_again)
 		"\"containerID\":\"containerd://%s\"}]}}}";
 
 	begin();
-	send(state, A);
-	send(state, B);
+	say(state, A);
+	say(state, B);
 	/* the first has its labels until its last samples have come */
 	CHECK(fake_find(fake, "container/" A) && fake_find(fake, "container/" B));
 	CHECK_INT(pods_sweep(pods, 2), 1 + PODS_KEEP);
@@ -415,9 +415,9 @@ TEST(a_container_that_begins_again)
 TEST(a_pod_that_is_deleted)
 {
 	begin();
-	send("{\"type\":\"ADDED\",\"object\":%s}", pod_json);
-	send("{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"uid\":\"" UID "\"}}}");
-	send("{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"uid\":\"unknown\"}}}");
+	say("{\"type\":\"ADDED\",\"object\":%s}", pod_json);
+	say("{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"uid\":\"" UID "\"}}}");
+	say("{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"uid\":\"unknown\"}}}");
 	CHECK_INT(fake->ntargets, 5);
 	CHECK_INT(pods_sweep(pods, 1 + PODS_KEEP), UINT64_MAX);
 	CHECK_INT(fake->ntargets, 0);
@@ -432,12 +432,12 @@ TEST(a_list_replaces_what_was_before)
 
 	begin();
 	pods_begin_list(pods);
-	send(item, "one");
-	send(item, "two");
+	say(item, "one");
+	say(item, "two");
 	pods_end_list(pods, 1);
 	pods_begin_list(pods);
-	send(item, "two");
-	send(item, "three");
+	say(item, "two");
+	say(item, "three");
 	pods_end_list(pods, 5);
 	CHECK_INT(pods_count(pods), 3);
 	pods_sweep(pods, 5 + PODS_KEEP);

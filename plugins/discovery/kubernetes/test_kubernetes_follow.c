@@ -6,10 +6,6 @@
 
 #include <arpa/inet.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <time.h>
 
 #include "lib/clock.h"
 #include "lib/fakehost.h"

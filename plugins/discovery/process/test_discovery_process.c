@@ -2,12 +2,6 @@
 // check: fast, covers plugins/discovery/process
 #include "test.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "lib/fakehost.h"
 #include "read.h"
 #include "resource.h"

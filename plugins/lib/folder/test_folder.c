@@ -5,9 +5,6 @@
 #include "test.h"
 
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <fusee/folder.h>
 

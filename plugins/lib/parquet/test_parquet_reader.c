@@ -4,8 +4,6 @@
  * is truncated or changed gives an error or the same values. */
 #include "test.h"
 
-#include <stdbool.h>
-
 #include <fusee/parquet_read.h>
 
 #include "read_internal.h"

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers plugins/sinks/folded
 #include <limits.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <time.h>
 
 #include "lib/fakehost.h"
 #include "lib/begun.h"

@@ -3,10 +3,7 @@
 /* What an operator reads when a server cannot be reached: one sentence for each reason, the same
  * each time, and a count. Against tests/run/lib/http_server.py: run from the source's root. */
 #include <netinet/in.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
 
 #include "lib/fakehost.h"
 #include "lib/begun.h"

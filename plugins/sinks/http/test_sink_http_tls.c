@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers plugins/sinks/http
 /* TLS of sink.http, against tests/run/lib/http_server.py: run from the source's root. */
-#include <sched.h>
 
 #include "lib/http_cases.h"
 

@@ -2,7 +2,6 @@
 // check: fast, covers plugins/sinks/parquet
 /* The folder of sink.parquet. What its files hold is tested by tests/run/parquet. */
 #include <sys/file.h>
-#include <sys/syscall.h>
 
 #define LABELS "process", "web", "host", "a/b"
 #include "lib/folder_sink.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers plugins/sinks/parquet
 /* The bucket of sink.parquet, against tests/run/lib/s3_server.py: run from the source's root. */
-#include <signal.h>
 #include <sys/resource.h>
 
 #include "lib/fakehost.h"

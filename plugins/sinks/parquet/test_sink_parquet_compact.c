@@ -3,13 +3,8 @@
 /* Windows of an hour become one file. At every moment each row is there once, whatever ends: the
  * process is killed before each of its system calls that change the folder. What `fusee query` and
  * DuckDB read of it is tested by tests/run/parquet-compact. */
-#include <fcntl.h>
 #include <glob.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #include "lib/fakehost.h"
 #include "lib/begun.h"

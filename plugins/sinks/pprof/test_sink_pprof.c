@@ -2,7 +2,6 @@
 // check: fast, covers plugins/sinks/pprof
 #include <dirent.h>
 #include <sys/file.h>
-#include <sys/syscall.h>
 
 #include "lib/clock.h"
 #include "lib/folder_sink.h"

@@ -4,8 +4,6 @@
  * profiles in them by the core's decoder of pprof. Runs from the source's root. */
 #include "test.h"
 
-#include <sys/stat.h>
-
 #include <fusee/helpers.h>
 
 #define SINK_OPTIONS "max_age", "0s",

@@ -4,8 +4,6 @@
 #include "code/codefile.h"
 
 #include <elf.h>
-#include <stdlib.h>
-#include <time.h>
 
 #include "lib/faults.h"
 #include "test.h"

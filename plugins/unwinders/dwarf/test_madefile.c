@@ -3,8 +3,6 @@
 /* Code made at run time, as the core hands it over; and sections that no core writes. */
 #include "code/madefile.h"
 
-#include <errno.h>
-
 #include "test.h"
 
 static uint64_t words[16];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers plugins/unwinders/dwarf
 /* Tables from CFI and Go function tables that are put together by hand. */
-#include <errno.h>
 
 #include <fusee/plugin.h>
 

@@ -4,8 +4,6 @@
  * reason, never a wrong frame. */
 #include "test.h"
 
-#include <stdbool.h>
-
 #include <fusee/unwinder.bpf.h>
 
 #include "reasons.h"

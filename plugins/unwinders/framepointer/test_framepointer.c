@@ -2,8 +2,6 @@
 // check: fast, covers plugins/unwinders/framepointer
 #include "test.h"
 
-#include <stdbool.h>
-
 #include <fusee/unwinder.bpf.h>
 
 #include "reasons.h"

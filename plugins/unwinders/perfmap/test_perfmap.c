@@ -2,14 +2,7 @@
 // check: fast, covers plugins/unwinders/perfmap
 #include "test.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
-#include <time.h>
 
 #include "map.h"
 #include "names.h"

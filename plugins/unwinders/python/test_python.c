@@ -2,8 +2,6 @@
 // check: fast, covers plugins/unwinders/python
 #include "test.h"
 
-#include <errno.h>
-
 #include <fusee/unwinder.bpf.h>
 
 #include "codes.h"

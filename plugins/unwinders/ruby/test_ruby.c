@@ -2,7 +2,6 @@
 // check: fast, covers plugins/unwinders/ruby
 #include "test.h"
 
-#include <errno.h>
 #include <stddef.h>
 
 #include <fusee/unwinder.bpf.h>

@@ -4,8 +4,6 @@
  * a stack. Then with each read failing in turn, and with each word of the process a lie in turn. */
 #include "test.h"
 
-#include <errno.h>
-
 #include <fusee/helpers.h>
 #include <fusee/unwinder.bpf.h>
 
