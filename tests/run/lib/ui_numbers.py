@@ -1,22 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A running fusee ui, and its numbers beside those of fusee report and go tool pprof."""
-import json
-import os
-import re
-import shutil
-import signal
-import subprocess
-import sys
 import urllib.error
 import urllib.parse
-import urllib.request
+from lib.common import *  # noqa: F403
 
-from evidence import within
-from tap import Tap
-
-tap = Tap()
-BUILD = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build")
-FUSEE = os.path.join(BUILD, "fusee")
 GO = shutil.which("go") or "/usr/local/go/bin/go"
 PAGE = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
