@@ -9,6 +9,23 @@
 
 #define EM_X86_64 62 /* ELF e_machine (linux/elf-em.h) */
 
+/* Was the thread interrupted in the kernel? A thread that comes back to its CPU always was. */
+#ifdef SAMPLER_OF_WAITS
+FUSEE_FN int is_in_kernel(const struct sampler_context *c)
+{
+	(void)c;
+	return 1;
+}
+#else
+FUSEE_FN int is_in_kernel(const struct sampler_context *c)
+{
+	__u64 cs = c->regs.cs;
+
+	__asm__ volatile("" : "+r"(cs));
+	return !(cs & 3);
+}
+#endif
+
 /* All but rbp, rsp and rip. */
 FUSEE_FN void regs_by_number(__u64 *to, const struct user_regs *r)
 {

@@ -89,11 +89,9 @@ FUSEE_FN void copy_stack(struct copy_scratch *c, __u32 limit)
 FUSEE_FN int send_copy(struct sampler_context *ctx, struct scratch *s, __u32 limit)
 {
 	struct copy_scratch *c = copy_scratch();
-	__u64 cs = ctx->regs.cs;
 	long bytes = 0;
 	__u32 size;
 
-	__asm__ volatile("" : "+r"(cs));
 	if (!c)
 		return -1;
 	__builtin_memcpy(&c->record.tick, &s->record.tick, sizeof(c->record.tick));
@@ -102,7 +100,7 @@ FUSEE_FN int send_copy(struct sampler_context *ctx, struct scratch *s, __u32 lim
 	c->record.regs[FUSEE_X86_RBP] = s->regs.rbp;
 	c->record.regs[FUSEE_X86_RSP] = s->regs.rsp;
 	c->record.regs[FUSEE_X86_RIP] = s->regs.rip;
-	if (!(cs & 3))
+	if (is_in_kernel(ctx))
 		bytes = bpf_get_stack((void *)ctx, c->record.kernel, sizeof(c->record.kernel), 0);
 	c->record.nkernel = bytes > 0 ? (__u32)bytes / 8 : 0;
 	c->record.continued = s->search.number ? s->search.began : 0;

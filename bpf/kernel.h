@@ -22,11 +22,17 @@ struct sched_entity {
 /* A CPU's queue of threads. */
 struct rq {
 	struct task_struct *idle;
+	__u64 clock;
 	__u64 clock_idle; /* when the CPU last became idle (6.0) */
 } KERNEL_TYPE;
 
 struct cfs_rq {
 	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED */
+} KERNEL_TYPE;
+
+struct sched_info {
+	unsigned long long
+		last_queued; /* rq.clock when a runnable thread's wait for its CPU began */
 } KERNEL_TYPE;
 
 struct thread_struct {
@@ -62,10 +68,18 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct uprobe_task *utask; /* with CONFIG_UPROBES */
 	struct task_struct *real_parent;
+	unsigned int __state;         /* 5.14 */
+	int on_rq;                    /* 0: not in a queue of threads */
+	__u64 start_time;             /* CLOCK_MONOTONIC ns */
+	struct sched_info sched_info; /* with CONFIG_SCHED_INFO */
 	void *stack;
 	struct sched_entity se;
 	struct thread_struct thread;
 	struct css_set *cgroups; /* with CONFIG_CGROUPS */
+} KERNEL_TYPE;
+
+struct task_struct___before_5_14 {
+	long state;
 } KERNEL_TYPE;
 
 struct vm_unmapped_area_info {

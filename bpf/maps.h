@@ -141,7 +141,29 @@ struct sampler_settings {
 	 * REQUIRED_PAGES]. Approximate too. */
 	__u32 nrequired;
 	__u32 required_pages[REQUIRED_PAGES];
+	/* Of waits.bpf.o. A wait of this length in ns is a sample for certain, a shorter wait with
+	 * the probability of their ratio; 0: no wait is. */
+	__u64 wait_period;
+	__u64 wait_began; /* when that was set: what lies before is not counted */
+	__u32 unheld;     /* written by the programs, 1: a map had no room for a thread */
+	__u32 wait_pad;
 };
+
+/* What became of a wait: X(name, text). Texts are keys of --stats. */
+#define WAIT_RESULTS(X)                                                                       \
+	X(WAIT_ENDED, "ended") /* all waits of selected threads */                            \
+	X(WAIT_ENDED_NS, "ended_ns")                                                          \
+	X(WAIT_CHOSEN, "chosen") /* by their length: a sample is due */                       \
+	X(WAIT_LATE, "late")     /* of these: the thread went on before its stack was read */ \
+	X(WAIT_NO_ROOM, "no room for a wake") /* likewise: there were too many at once */     \
+	X(WAIT_UNFOLLOWED, "unfollowed")      /* threads that wait, for which a map had no room */
+
+#define WAIT_THREADS 16384u   /* whose waits are followed */
+#define WAIT_RING_BYTES 4096u /* 256 samples of a CPU between two readings */
+#define WAIT_NAME(name, text) name,
+
+/* Index of map sampler_wait_counts: one u64 for each, per CPU. */
+enum wait_result { WAIT_RESULTS(WAIT_NAME) WAIT_RESULT_COUNT };
 
 /* Map sampler_cpu_periods: by the period in ns of the CPUs' events, but those of cpu_period: the
  * index of their sampler_cpu_ticks, which is not 0. */
@@ -200,6 +222,6 @@ _Static_assert(sizeof(struct chunk_mapping) == 128, "chunk_mapping");
 _Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 216, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
 _Static_assert(sizeof(struct process_rate) == 24, "process_rate");
-_Static_assert(sizeof(struct sampler_settings) == 208, "sampler_settings");
+_Static_assert(sizeof(struct sampler_settings) == 232, "sampler_settings");
 _Static_assert(sizeof(struct cpu_ticks) == 80, "cpu_ticks");
 #endif

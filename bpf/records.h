@@ -41,6 +41,17 @@ enum record_flags {
 	/* the last two words of a continuation are the pc and sp of the caller to which it leads,
 	 * which is not in it; without it it leads to the outermost frame */
 	RECORD_PART = 32,
+	RECORD_WAIT = 64, /* of a wait: record_tick.wait, and its period is ns off the CPU */
+};
+
+/* Why a thread was off its CPU. */
+enum wait_state {
+	WAIT_UNKNOWN,         /* the wait began before the recording */
+	WAIT_SLEEPING,        /* until it is woken, or a signal comes */
+	WAIT_UNINTERRUPTIBLE, /* as in I/O */
+	WAIT_RUNNABLE,        /* other threads ran */
+	WAIT_STOPPED,         /* by a signal or a debugger */
+	WAIT_STATES
 };
 
 struct record_head {
@@ -64,7 +75,15 @@ struct record_tick {
 			__u32 number, after;
 		} part;
 	};
-	__u64 runtime; /* ns of CPU time that the scheduler counted for the thread; may be ms old */
+	union {
+		/* ns of CPU time that the scheduler counted for the thread; may be ms old */
+		__u64 runtime;
+		/* Of a wait: enum wait_state, and for which part of it, of 2^32, the thread was
+		 * runnable at its end. */
+		struct {
+			__u32 state, queued;
+		} wait;
+	};
 };
 
 struct record_stack {

@@ -54,6 +54,7 @@ FUSEE_FN int saved_regs(struct user_regs *to)
 }
 
 /* A load of its own for each: the context may only be read at constant offsets. */
+#ifndef SAMPLER_OF_WAITS
 #define LOAD(reg)                                   \
 	do {                                        \
 		__u64 value = c->regs.reg;          \
@@ -85,6 +86,13 @@ FUSEE_FN int user_regs(const struct sampler_context *c, struct scratch *s)
 	LOAD(rsp);
 	return 0;
 }
+#else
+FUSEE_FN int user_regs(const struct sampler_context *c, struct scratch *s)
+{
+	(void)c;
+	return saved_regs(&s->regs);
+}
+#endif
 
 /* ---- stacks that are not unwound in the kernel ---- */
 
@@ -111,26 +119,31 @@ FUSEE_FN int send_missed(struct sampler_context *c, struct scratch *s, __u32 why
 	return sent(output(c, s, RECORD_MISSED, sizeof(*r))) ? 1 : 0;
 }
 
+#ifdef SAMPLER_OF_WAITS
+FUSEE_FN int send_deferred(struct sampler_context *c, struct scratch *s, __u32 why)
+{
+	return send_missed(c, s, why);
+}
+#else
 /* Sends what the event's own sample, which follows, does not tell. If the ring is full, the event
  * counts its sample as lost itself. */
-FUSEE_FN int send_deferred(struct sampler_context *c, struct scratch *s)
+FUSEE_FN int send_deferred(struct sampler_context *c, struct scratch *s, __u32 why)
 {
 	struct record_deferred *r = &s->record.deferred;
 
+	(void)why;
 	r->stop = s->stop;
 	r->pad = 0;
 	output(c, s, RECORD_DEFERRED, sizeof(*r));
 	return 1;
 }
+#endif
 
 /* Sends what user space cannot read: the return addresses of the stack that it is to unwind. */
 FUSEE_FN void send_returns(struct sampler_context *c, struct scratch *s)
 {
-	__u64 cs = c->regs.cs;
-	__u32 n, size;
+	__u32 n = sampler_returns(is_in_kernel(c)), size;
 
-	__asm__ volatile("" : "+r"(cs));
-	n = sampler_returns(!(cs & 3));
 	if (!n)
 		return;
 	size = RECORD_RETURNS_HEAD + n * sizeof(struct walk_return);
@@ -159,7 +172,7 @@ FUSEE_FN int send_not_unwound(struct sampler_context *c, struct scratch *s, __u3
 			return 0;
 		s->copies.bytes += 65536;
 	}
-	return send_deferred(c, s);
+	return send_deferred(c, s, why);
 }
 
 /* ---- stacks that are ---- */
@@ -254,6 +267,9 @@ FUSEE_FN __u32 walk_tick(struct sampler_context *c, struct scratch *s, struct pi
 
 /* ---- programs ---- */
 
+#ifdef SAMPLER_OF_WAITS
+#include "waits.h"
+#else
 /* Threads with events of their own have no samples of other events, and other threads have samples
  * of the CPUs' events only. */
 FUSEE_FN int is_of_thread(const struct sampler_settings *o, __u64 period, __u32 tid)
@@ -306,6 +322,7 @@ FUSEE_FN void describe(struct record_tick *r, __u64 ids)
 	if (kernel_read(&r->runtime, &task->se.sum_exec_runtime))
 		r->runtime = 0;
 }
+#endif
 
 /* 1 + the language unwinder whose program begins walks in this process; 0: none. */
 FUSEE_FN __u32 program_of(const struct pid_entry *entry)
@@ -315,12 +332,48 @@ FUSEE_FN __u32 program_of(const struct pid_entry *entry)
 	return c ? c->program : 0;
 }
 
+/* A sample of the running thread is to be taken. Returns what the event is to be answered. */
+FUSEE_FN int take(struct sampler_context *c, struct scratch *s, __u64 ids)
+{
+	__u32 tgid = ids >> 32, result, program;
+	struct pid_entry *entry = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
+
+	program = entry ? program_of(entry) : 0;
+	s->resumed = 0;
+	s->search.active = s->search.number = s->search.met = 0;
+	if (program) /* if the call fails, the walk ends where the claim begins */
+		bpf_tail_call(c, &sampler_programs, program - 1);
+	describe(&s->record.tick, ids);
+	s->languages = 0;
+	s->stop.unwinder = s->stop.reason = 0;
+	result = walk_tick(c, s, entry, 0);
+	return result == TICK_UNWOUND ? send_stack(c, s) : send_not_unwound(c, s, result);
+}
+
+#ifdef SAMPLER_OF_WAITS
+#define SAMPLER_PROGRAM SEC("raw_tp/irq_work_entry")
+
+/* The interrupt that sampler_switch has requested: the thread whose wait has ended is back on its
+ * CPU, and its stack is as it was. */
+SAMPLER_PROGRAM
+int sampler_tick(struct sampler_context *c)
+{
+	struct scratch *s = scratch();
+	__u64 ids;
+
+	if (!s || !(ids = chosen_thread()))
+		return 0;
+	s->began = 0;
+	return take(c, s, ids);
+}
+#else
+#define SAMPLER_PROGRAM SEC("perf_event")
+
 /* Returns what the event is to be answered. */
 FUSEE_FN int tick(struct sampler_context *c, struct scratch *s, struct sampler_settings *o)
 {
 	__u64 ids = bpf_get_current_pid_tgid();
-	__u32 tgid = ids >> 32, result, program, cpu_event = cpu_event_of(o, c->sample_period);
-	struct pid_entry *entry;
+	__u32 cpu_event = cpu_event_of(o, c->sample_period);
 
 	if (cpu_event != NO_CPU_EVENT)
 		note_cpu_tick(o, cpu_event, c->sample_period, !ids);
@@ -334,20 +387,10 @@ FUSEE_FN int tick(struct sampler_context *c, struct scratch *s, struct sampler_s
 	}
 	if (cpu_event != NO_CPU_EVENT)
 		note_selected_tick(cpu_event);
-	entry = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
-	program = entry ? program_of(entry) : 0;
-	s->resumed = 0;
-	s->search.active = s->search.number = s->search.met = 0;
-	if (program) /* if the call fails, the walk ends where the claim begins */
-		bpf_tail_call(c, &sampler_programs, program - 1);
-	describe(&s->record.tick, ids);
-	s->languages = 0;
-	s->stop.unwinder = s->stop.reason = 0;
-	result = walk_tick(c, s, entry, 0);
-	return result == TICK_UNWOUND ? send_stack(c, s) : send_not_unwound(c, s, result);
+	return take(c, s, ids);
 }
 
-SEC("perf_event")
+SAMPLER_PROGRAM
 int sampler_tick(struct sampler_context *c)
 {
 	struct sampler_settings *o = settings();
@@ -361,6 +404,7 @@ int sampler_tick(struct sampler_context *c)
 	note_time(s->began);
 	return answer;
 }
+#endif
 
 /* Goes on after a walk that did not begin at the thread's registers, or that has stopped, with the
  * next continuation. Does not return if there is one, else it sends the copy. */
@@ -414,7 +458,7 @@ FUSEE_FN int language_tick(struct sampler_context *c, struct scratch *s)
 	return send_stack(c, s);
 }
 
-SEC("perf_event")
+SAMPLER_PROGRAM
 int sampler_language(struct sampler_context *c)
 {
 	struct scratch *s = scratch();

@@ -304,7 +304,6 @@ FUSEE_FN void walk_begin(const struct sampler_context *c, struct fusee_unwind *u
 			 const int languages)
 {
 	struct record_stack *r = &s->record.stack;
-	__u64 cs = c->regs.cs;
 
 	begin(u, &s->regs);
 	u->tls = thread_pointer();
@@ -312,8 +311,7 @@ FUSEE_FN void walk_begin(const struct sampler_context *c, struct fusee_unwind *u
 	if (languages)
 		language_begin(u, s);
 	r->nkernel = 0;
-	__asm__ volatile("" : "+r"(cs));
-	if (!(cs & 3)) {
+	if (is_in_kernel(c)) {
 		kernel_frames(c, r);
 		mark_syscall(u);
 	}

@@ -10,6 +10,7 @@
 #include "bpf/internal/sampler_state.h"
 
 FUSEE_EMBED(sampler_bpf, "sampler.bpf.o");
+FUSEE_EMBED(waits_bpf, "waits.bpf.o");
 
 /* The native unwinders that the program calls, in its order, which is that of their tables too. */
 static const char *const steps[SAMPLER_TABLES] = {"dwarf", "framepointer"};
@@ -81,7 +82,10 @@ uint32_t sampler_object_parts(const struct bpf_sampler *b, int language,
 {
 	uint32_t n = 0;
 
-	parts[n++] = (struct linker_part){"sampler", sampler_bpf, sampler_bpf_end};
+	if (b->waits.sampled)
+		parts[n++] = (struct linker_part){"waits", waits_bpf, waits_bpf_end};
+	else
+		parts[n++] = (struct linker_part){"sampler", sampler_bpf, sampler_bpf_end};
 	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
 		if (b->unwinder[i] >= 0)
 			parts[n++] = part_of(b, b->unwinder[i]);

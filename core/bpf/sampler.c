@@ -84,10 +84,11 @@ static int size_map(struct bpf_sampler *b, const char *name, uint32_t entries)
 
 static int attach_tracepoints(struct bpf_sampler *b)
 {
-	static const char *const names[] = {"sampler_fork", "sampler_exec", "sampler_exit",
-					    "sampler_free", "sampler_mapped"};
+	static const char *const names[] = {"sampler_fork",  "sampler_exec",   "sampler_exit",
+					    "sampler_free",  "sampler_mapped", "sampler_tick",
+					    "sampler_switch"};
 
-	for (uint32_t i = 0; i < SAMPLER_LINKS; i++) {
+	for (uint32_t i = 0; i < (b->waits.sampled ? SAMPLER_LINKS : SAMPLER_LINKS - 2); i++) {
 		struct bpf_program *p = bpf_object__find_program_by_name(b->object, names[i]);
 
 		b->links[i] = p ? bpf_program__attach(p) : NULL;
@@ -222,6 +223,8 @@ static int load(struct bpf_sampler *b)
 	struct bpf_program *tick = bpf_object__find_program_by_name(b->object, "sampler_tick");
 	int r = size_maps(b);
 
+	if (!r && b->waits.sampled)
+		r = size_map(b, "sampler_wait_wakes", possible_cpus());
 	if (!r)
 		r = exclude_languages(b);
 	if (!r)
@@ -237,7 +240,8 @@ static int load(struct bpf_sampler *b)
 	b->fds.rates = map_fd(b, "sampler_rates");
 	b->fds.threads = map_fd(b, "sampler_threads");
 	b->fds.programs = map_fd(b, "sampler_programs");
-	return map_shared(b);
+	r = map_shared(b);
+	return !r && b->waits.sampled ? waits_open(b) : r;
 }
 
 static char *explain(int r, const char *what)
@@ -284,6 +288,7 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 		goto out;
 	libbpf_set_print(log_libbpf);
 	b->set = set;
+	b->waits.sampled = o->waits;
 	b->foreign_pids = !programs_see_our_pids();
 	b->chunks.n = (o->chunks ? o->chunks : chunks_for_cpus()) + 1;
 	r = sampler_object_choose(b, why);
@@ -337,6 +342,7 @@ void bpf_sampler_close(struct bpf_sampler *b)
 		return;
 	for (uint32_t i = 0; i < SAMPLER_LINKS; i++)
 		bpf_link__destroy(b->links[i]);
+	waits_close(b);
 	chunks_fini(b);
 	slabs_fini(b);
 	frames_fini(b);

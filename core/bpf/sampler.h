@@ -24,6 +24,7 @@ struct bpf_sampler_options {
 	/* Map chunks, of up to 24 executable mappings of a process each; 0: 448, and 32 for each
 	 * CPU. */
 	uint32_t chunks;
+	bool waits; /* its samples are waits, not ticks of events: bpf/waits.h */
 };
 
 /* Begins to load programs of language unwinders, each in a child process: of those whose name is in

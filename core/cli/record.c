@@ -130,8 +130,8 @@ static const struct cli_option options[] = {
 	{"rate", 'F', "HZ", "samples a second of CPU time; default 99", CLI_RATE,
 	 MEMBER(session.o.hz)},
 	{"event", 'e', "EVENT",
-	 "what is sampled, in place of CPU time: cycles, cache-misses,\n"
-	 "page-faults, context-switches .., or a tracepoint, as\n"
+	 "what is sampled, in place of CPU time: offcpu (time in which\n"
+	 "threads wait), cycles, page-faults .., or a tracepoint, as\n"
 	 "sched:sched_switch",
 	 CLI_CALL, .set = set_event, .words = event_kind_names},
 	{"period", 'c', "N", "a sample for each N events of -e; default by the event", CLI_COUNT,
@@ -356,8 +356,7 @@ static void log_sampler(const struct session *s)
 				   : ", without the kernel's part";
 
 	if (*s->o.event.name)
-		log_info("%s, a sample for each %llu%s", s->o.event.name,
-			 (unsigned long long)session_period(s), part);
+		session_event_log(s, part);
 	else if (p->stop)
 		log_stop(s, part);
 	else if (p->bpf)

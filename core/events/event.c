@@ -25,7 +25,9 @@ static int try_open(const struct event_form *f, const struct event_options *o, p
 	struct perf_event_attr a = {
 		.type = o->kind ? o->kind->type : PERF_TYPE_SOFTWARE,
 		.size = sizeof(a),
-		.config = o->kind ? o->kind->config : PERF_COUNT_SW_CPU_CLOCK,
+		.config = o->kind     ? o->kind->config
+			  : o->silent ? PERF_COUNT_SW_DUMMY
+				      : PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = o->period_ns,
 		.sample_type = SAMPLE_TYPE,
 		.read_format = PERF_FORMAT_ID | (f->lost ? FORMAT_LOST : 0),

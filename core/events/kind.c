@@ -17,26 +17,36 @@
 
 /* The periods give some hundred samples a second of a busy program. */
 static const struct event_kind kinds[] = {
-	{"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 10000000, false, true},
-	{"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 10000000, false, true},
+	{"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 10000000, false, true, false},
+	{"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 10000000, false, true,
+	 false},
 	{"cache-references", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES, 100000, false,
-	 true},
-	{"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, 10000, false, true},
-	{"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, 1000000, false, true},
-	{"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, 10000, false, true},
-	{"ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES, 10000000, false, true},
-	{"dTLB-load-misses", PERF_TYPE_HW_CACHE, CACHE(DTLB, READ, MISS), 10000, false, true},
-	{"LLC-load-misses", PERF_TYPE_HW_CACHE, CACHE(LL, READ, MISS), 10000, false, true},
-	{"context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 1, true, false},
-	{"cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, 1, true, false},
-	{"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 10, false, false},
-	{"minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN, 10, false, false},
-	{"major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, false, false},
+	 true, false},
+	{"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, 10000, false, true, false},
+	{"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, 1000000, false, true,
+	 false},
+	{"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, 10000, false, true,
+	 false},
+	{"ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES, 10000000, false, true,
+	 false},
+	{"dTLB-load-misses", PERF_TYPE_HW_CACHE, CACHE(DTLB, READ, MISS), 10000, false, true,
+	 false},
+	{"LLC-load-misses", PERF_TYPE_HW_CACHE, CACHE(LL, READ, MISS), 10000, false, true, false},
+	{"context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 1, true, false,
+	 false},
+	{"cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, 1, true, false, false},
+	{"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 10, false, false, false},
+	{"minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN, 10, false, false,
+	 false},
+	{"major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, false, false, false},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
+static const struct event_kind waits = {.name = "offcpu", .waits = true};
+
 const char event_kind_names[] =
-	"cycles instructions cache-references cache-misses branches branch-misses ref-cycles "
+	"offcpu cycles instructions cache-references cache-misses branches branch-misses "
+	"ref-cycles "
 	"dTLB-load-misses LLC-load-misses context-switches cpu-migrations page-faults minor-faults "
 	"major-faults";
 
@@ -124,6 +134,11 @@ int event_kind_find(const char *name, struct event_kind *ret, char **error)
 	size_t colon = strcspn(name, ":"), len = strlen(name);
 	struct guess guess = {.word = name};
 
+	if (!strcmp(name, waits.name)) {
+		*ret = waits;
+		return 0;
+	}
+	guess_offer(&guess, waits.name);
 	for (size_t i = 0; i < KINDS; i++) {
 		if (!strcmp(name, kinds[i].name)) {
 			*ret = kinds[i];

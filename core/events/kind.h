@@ -15,6 +15,7 @@ struct event_kind {
 	uint64_t period; /* default number of events between two samples */
 	bool in_kernel;  /* it only happens in the kernel */
 	bool hardware;   /* a counter that a machine may lack */
+	bool waits;      /* time off the CPU, which only the BPF sampler samples; in ns */
 };
 
 /* The names that are not tracepoints, separated by blanks. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "bpf/sampler_events.h"
+#include "bpf/waits.h"
 #include "events/internal/perf_stream_state.h"
 #include "events/internal/stream_cpus.h"
 
@@ -207,12 +208,22 @@ int perf_stream_enable(struct perf_stream *s)
 	s->enabled = true;
 	if (s->cpu_period_ns)
 		bpf_sampler_set_cpu_period(s->o.bpf, s->cpu_period_ns);
+	if (s->o.waits && !s->o.on_exec)
+		bpf_waits_set_period(s->o.bpf, s->o.period_ns);
 	return ioctl_all(s, PERF_EVENT_IOC_ENABLE);
+}
+
+void perf_stream_command_runs(struct perf_stream *s)
+{
+	if (s->o.waits)
+		bpf_waits_set_period(s->o.bpf, s->o.period_ns);
 }
 
 int perf_stream_disable(struct perf_stream *s)
 {
 	s->enabled = false;
+	if (s->o.waits)
+		bpf_waits_set_period(s->o.bpf, 0);
 	return ioctl_all(s, PERF_EVENT_IOC_DISABLE);
 }
 
@@ -328,7 +339,7 @@ void perf_stream_add_own(struct perf_stream *s, pid_t pid)
 {
 	struct thread_list list = {.s = s, .most = MOST_OWN_THREADS - s->nown};
 
-	if (!s->o.cpus || procfs_each_thread(pid, list_thread, &list) || !list.n ||
+	if (!s->o.cpus || s->o.waits || procfs_each_thread(pid, list_thread, &list) || !list.n ||
 	    add_own_group(s, &list))
 		return;
 	/* A thread that the kernel does not take has samples of the CPUs' events. */

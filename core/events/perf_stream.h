@@ -35,6 +35,7 @@ struct perf_stream_options {
 	 * that they start. A child then has no period of its own, so that short children are
 	 * sampled by chance. */
 	bool cpus;
+	bool waits;                    /* of these CPUs or of `all`: time off the CPU, with bpf */
 	bool on_exec;                  /* sampling begins when pids[0] execs */
 	const struct event_kind *kind; /* what is sampled, borrowed; NULL: CPU time */
 	/* Of CPU time, or a number of events of the kind. Dynamic: the shortest period, for the
@@ -82,6 +83,7 @@ struct perf_stream_counts {
 	uint64_t unfinished; /* periods of CPU time without a tick: of threads that ended, or
 				slept, before their first */
 	uint64_t invalid;    /* records of the BPF sampler of an unknown kind or a wrong size */
+	uint64_t late;       /* waits that were over before their stack was read */
 	uint64_t throttled;  /* how often the kernel stopped sampling for a while */
 	bool gaps;           /* skipped is counted from sample to sample, not from the total */
 };
@@ -97,6 +99,8 @@ bool perf_stream_kernel(const struct perf_stream *);
 uint32_t perf_stream_events(const struct perf_stream *); /* that are open */
 /* Enables or disables all events, also those that are added later. 0 or -errno. */
 int perf_stream_enable(struct perf_stream *);
+/* The process that was held has begun: its waits until now were for fusee. */
+void perf_stream_command_runs(struct perf_stream *);
 int perf_stream_disable(struct perf_stream *);
 
 /* Dynamic: opens events for all threads of a process and for what these start. Their samples carry

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "bpf/sampler_events.h"
+#include "bpf/waits.h"
 #include "events/internal/perf_stream_state.h"
 #include "events/internal/stream_cpus.h"
 
@@ -79,7 +80,7 @@ static void note_runtime(struct perf_stream *s, const struct sent *at)
 {
 	const struct record_tick *t = &at->r->tick;
 
-	if (t->head.flags & RECORD_CPU_EVENT)
+	if (t->head.flags & (RECORD_CPU_EVENT | RECORD_WAIT))
 		return;
 	s->account.own.samples++;
 	s->account.own.sampled_ns += t->period;
@@ -376,6 +377,8 @@ static void drain(struct perf_stream *s, const struct perf_stream_handlers *on,
 	if (s->behind)
 		limit = event_time(ring_peek(&c->ring)) - 1;
 	s->horizon_ns = due < limit ? due : limit;
+	if (s->o.waits)
+		bpf_waits_make_room(s->o.bpf);
 	if (s->o.bpf && mode != DRAIN_NOW) /* which follows a drain that has set it */
 		stream_cpus_set_copy_budget(s, clock_now() - began);
 }

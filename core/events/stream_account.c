@@ -2,6 +2,7 @@
 #include "events/internal/stream_account.h"
 
 #include "bpf/sampler_events.h"
+#include "bpf/waits.h"
 #include "events/internal/perf_stream_state.h"
 
 /* ---- reading the sources ---- */
@@ -323,6 +324,14 @@ void stream_account_choose(struct perf_stream *s)
 
 /* ---- reading ---- */
 
+static uint64_t late_waits(const struct perf_stream *s)
+{
+	uint64_t counts[WAIT_RESULT_COUNT];
+
+	bpf_waits_counts(s->o.bpf, counts);
+	return counts[WAIT_LATE] + counts[WAIT_NO_ROOM];
+}
+
 void stream_account_remove_group(struct perf_stream *s, struct event_group *g)
 {
 	event_group_read(s, g);
@@ -340,6 +349,8 @@ void perf_stream_counts(struct perf_stream *s, struct perf_stream_counts *c)
 	*c = a->records;
 	c->gaps &= !a->missed.broken;
 	a->count(s, c);
+	if (s->o.waits)
+		c->late = late_waits(s);
 	raise_to(&c->ring_full, &a->reported.ring_full);
 	raise_to(&c->skipped, &a->reported.skipped);
 	raise_to(&c->unfinished, &a->reported.unfinished);

@@ -27,6 +27,9 @@ static const struct {
 	[LOSS_TRACED] = {"traced already", LOSS_TICK},
 	/* The thread could not be stopped: it is another user's, or has more rights. */
 	[LOSS_NOT_STOPPED] = {"stop not allowed", LOSS_TICK},
+	/* The thread went on before the stack of its wait was read, or too many waits ended at
+	 * once. */
+	[LOSS_WAIT_LATE] = {"wait over before its stack was read", LOSS_TICK},
 	/* fusee had no memory for the stack. */
 	[LOSS_NO_MEMORY] = {"no memory", LOSS_STACK},
 	/* The process started another program while the stack was walked by the tables of the

@@ -32,6 +32,21 @@ static void forget_exact(struct walk *w)
 			w->frames[i].extra[1] = 0;
 }
 
+int pipeline_collect(const struct pipeline *p, struct collector *c, const struct process *proc,
+		     const struct sample *s, const struct pipeline_route *route, const char *comm,
+		     const struct walk *walk, uint32_t reason)
+{
+	uint64_t weight = route->weight_ns ? route->weight_ns : s->period;
+	const struct collected_wait wait = {
+		.set = route->set,
+		.tid = p->o.threads ? (uint32_t)s->tid : 0,
+		.state = s->wait.state,
+		.queued_ns = (uint64_t)((double)weight * s->wait.queued / 0x1p32)};
+
+	return s->wait.is ? collector_add_wait(c, proc, &wait, comm, walk, reason, weight)
+			  : collector_add(c, proc, wait.set, wait.tid, comm, walk, reason, weight);
+}
+
 void pipeline_add(struct pipeline *p, struct process *proc, const struct sample *s,
 		  const struct pipeline_route *route, const char *comm)
 {
@@ -46,9 +61,7 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 	forget_exact(&p->walk);
 	for (uint64_t slots = route->slots; slots; slots &= slots - 1) {
 		struct collector *c = p->slots[__builtin_ctzll(slots)];
-		uint32_t tid = p->o.threads ? (uint32_t)s->tid : 0;
-		int r = c ? collector_add(c, proc, route->set, tid, comm, &p->walk, reason, weight)
-			  : 0;
+		int r = c ? pipeline_collect(p, c, proc, s, route, comm, &p->walk, reason) : 0;
 
 		if (r == -E2BIG) {
 			worst = LOSS_PROFILE_FULL;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../../bpf/records.h"
 #include "base/clock.h"
 
 #define SHARE 8u  /* a process may use 1 / SHARE of the free bytes */
@@ -159,7 +160,7 @@ static bool has_stack(const struct collector *c, const struct walk *w)
 }
 
 /* Adds a sample of this key. */
-static int count(struct collector *c, const struct sample_key *k, uint64_t weight_ns)
+static int count(struct collector *c, const struct sample_key *k, uint32_t n, uint64_t weight_ns)
 {
 	uint32_t id = dict_add(&c->samples, k, sizeof(*k));
 	struct sample_sum *sums;
@@ -170,26 +171,55 @@ static int count(struct collector *c, const struct sample_key *k, uint64_t weigh
 	if (!sums)
 		return -ENOMEM;
 	c->sums = sums;
-	sums[id].count++;
+	sums[id].count += n;
 	sums[id].weight += weight_ns;
-	c->count++;
+	c->count += n;
 	c->weight_ns += weight_ns;
+	return 0;
+}
+
+/* Finds or makes what the key names. 0; -E2BIG; -ENOMEM. */
+static int add_key(struct collector *c, const struct process *p, uint32_t set, const char *comm,
+		   const struct walk *w, struct sample_key *k)
+{
+	k->process = process_id(c, p, set);
+	if (k->process == DICT_NONE)
+		return -ENOMEM;
+	if (w && is_full(c, k->process) && !has_stack(c, w))
+		return -E2BIG;
+	k->comm = dict_str(&c->comms, comm);
+	k->stack = w ? stack_id(c, w) : 0;
 	return 0;
 }
 
 int collector_add(struct collector *c, const struct process *p, uint32_t set, uint32_t tid,
 		  const char *comm, const struct walk *w, uint32_t reason, uint64_t weight_ns)
 {
-	struct sample_key k = {.process = process_id(c, p, set), .tid = tid, .reason = reason};
-	int r;
+	struct sample_key k = {.tid = tid, .reason = reason};
+	int r = add_key(c, p, set, comm, w, &k);
 
-	if (k.process == DICT_NONE)
-		return -ENOMEM;
-	if (w && is_full(c, k.process) && !has_stack(c, w))
-		return -E2BIG;
-	k.comm = dict_str(&c->comms, comm);
-	k.stack = w ? stack_id(c, w) : 0;
-	r = k.comm == DICT_NONE || k.stack == DICT_NONE ? -ENOMEM : count(c, &k, weight_ns);
+	if (r)
+		return r;
+	r = k.comm == DICT_NONE || k.stack == DICT_NONE ? -ENOMEM : count(c, &k, 1, weight_ns);
+	charge(c, k.process);
+	return r;
+}
+
+int collector_add_wait(struct collector *c, const struct process *p,
+		       const struct collected_wait *wait, const char *comm, const struct walk *w,
+		       uint32_t reason, uint64_t weight_ns)
+{
+	uint64_t queued = wait->queued_ns < weight_ns ? wait->queued_ns : weight_ns;
+	struct sample_key k = {.tid = wait->tid, .reason = reason, .wait = wait->state + 1};
+	int r = add_key(c, p, wait->set, comm, w, &k);
+
+	if (r)
+		return r;
+	r = k.comm == DICT_NONE || k.stack == DICT_NONE ? -ENOMEM
+							: count(c, &k, 1, weight_ns - queued);
+	k.wait = WAIT_RUNNABLE + 1;
+	if (!r && queued)
+		r = count(c, &k, 0, queued);
 	charge(c, k.process);
 	return r;
 }

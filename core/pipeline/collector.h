@@ -21,12 +21,12 @@ struct sample_key {
 	uint32_t comm;    /* id in comms */
 	uint32_t stack;   /* id in stacks */
 	uint32_t reason;  /* of the pipeline's loss_account; 0: complete */
-	uint32_t pad;
+	uint32_t wait;    /* enum wait_state + 1; 0: it is of CPU time */
 };
 
 struct sample_sum {
 	uint64_t count;
-	uint64_t weight; /* ns of CPU time */
+	uint64_t weight; /* ns of CPU time, or off the CPU */
 };
 
 /* A process under one label set. */
@@ -36,6 +36,13 @@ struct collected_process {
 	uint32_t program; /* id of its executable's file; 0: not known */
 	char name[64];    /* of the executable, else of the main thread; not terminated if full */
 	uint64_t bytes;   /* of memory for stacks and keys that its samples added */
+};
+
+/* A wait: set and tid as of collector_add(). */
+struct collected_wait {
+	uint32_t set, tid;
+	uint32_t state; /* enum wait_state */
+	uint64_t queued_ns;
 };
 
 struct collector {
@@ -68,4 +75,8 @@ void collector_set_own_limit(struct collector *, uint64_t bytes);
  * -E2BIG: the limit leaves no room for another stack of the process; -ENOMEM. */
 int collector_add(struct collector *, const struct process *, uint32_t set, uint32_t tid,
 		  const char *comm, const struct walk *, uint32_t reason, uint64_t weight_ns);
+/* The same of a wait: a sample for each state that it had; queued: the ns at its end, of its
+ * weight, for which the thread was runnable. The sample counts once. */
+int collector_add_wait(struct collector *, const struct process *, const struct collected_wait *,
+		       const char *comm, const struct walk *, uint32_t reason, uint64_t weight_ns);
 #endif

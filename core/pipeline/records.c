@@ -15,6 +15,9 @@ static struct sample sample_of(const struct record_tick *t, uint64_t time, uint3
 			       .time = time,
 			       .period = t->period,
 			       .share = t->head.share,
+			       .wait.is = t->head.flags & RECORD_WAIT,
+			       .wait.state = t->wait.state,
+			       .wait.queued = t->wait.queued,
 			       .abi = 2};
 }
 

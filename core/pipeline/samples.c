@@ -208,15 +208,13 @@ void pipeline_give_up(struct pipeline *p, uint32_t slot)
 		enum loss_reason why = w->walk.over  ? LOSS_MADE_CHANGED
 				       : w->unmapped ? LOSS_MAPPINGS_NOT_READ
 						     : LOSS_NO_TABLE_YET;
-		uint64_t weight = w->route.weight_ns ? w->route.weight_ns : w->sample.period;
-		uint32_t tid = p->o.threads ? (uint32_t)w->sample.tid : 0;
 
 		if (!(w->route.slots >> slot & 1))
 			continue;
 		w->route.slots &= ~(1ull << slot);
 		if (p->slots[slot])
-			collector_add(p->slots[slot], w->process, w->route.set, tid, w->comm, NULL,
-				      why, weight);
+			pipeline_collect(p, p->slots[slot], w->process, &w->sample, &w->route,
+					 w->comm, NULL, why);
 	}
 }
 

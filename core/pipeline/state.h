@@ -180,6 +180,10 @@ void pipeline_add(struct pipeline *, struct process *, const struct sample *,
 
 /* ---- made.c ---- */
 
+/* Adds a walk of a sample to a collector; NULL: it has no frames. As collector_add(). */
+int pipeline_collect(const struct pipeline *, struct collector *, const struct process *,
+		     const struct sample *, const struct pipeline_route *, const char *comm,
+		     const struct walk *, uint32_t reason);
 /* As pipeline_add(), but a sample whose stack passes through code made at run time waits until that
  * code was read again. over: the process over whose mappings it was unwound. */
 void pipeline_deliver(struct pipeline *, struct process *, const struct sample *,

@@ -47,6 +47,7 @@ static void add_lost(struct loss_account *a, const struct perf_stream_counts *be
 	if (after->skipped > before->skipped)
 		loss_account_add(a, LOSS_TIMER_SKIPPED, after->skipped - before->skipped);
 	loss_account_add(a, LOSS_UNFINISHED, after->unfinished - before->unfinished);
+	loss_account_add(a, LOSS_WAIT_LATE, after->late - before->late);
 }
 
 static void add_unstopped(const struct profiler *p, struct loss_account *a,

@@ -16,12 +16,13 @@
 #include "unwind/claims.h"
 #include "symbolizer/interpreter_code.h"
 #include "pipeline/state.h"
+#include "profiler/internal/build_waits.h"
 #include "profiler/profiler.h"
 #include "symbolizer/server_names.h"
 #include "symbols/symbols.h"
 
-/* The labels of the set, and process and thread. */
-#define MAX_LABELS (RELABEL_LABELS + 2u)
+/* The labels of the set, and process, thread and state. */
+#define MAX_LABELS (RELABEL_LABELS + 3u)
 
 #define KNOWN 1024
 
@@ -399,10 +400,11 @@ static uint32_t build_stack(struct build *n, const struct sample_key *k)
 {
 	const struct dict_entry *e = &n->c->stacks.entries[k->stack];
 	const uint32_t *ids = e->key;
-	uint32_t count = e->len / sizeof(*ids), out[WALK_MAX_FRAMES + 2];
+	uint32_t first = k->wait ? build_wait_begin(n->kernel_names, n->c, e) : 0;
+	uint32_t count = e->len / sizeof(*ids) - first, out[WALK_MAX_FRAMES + 2];
 
 	for (uint32_t i = 0; i < count; i++)
-		out[i] = location(n, ids[i]);
+		out[i] = location(n, ids[first + i]);
 	if (k->reason)
 		out[count++] = reason_location(n, k->reason);
 	return builder_stack(n->b, out, count);
@@ -423,6 +425,8 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 	struct fusee_label process = {.key = {"process", 7},
 				      .str = {proc->name, strnlen(proc->name, sizeof(proc->name))}};
 	struct fusee_label thread = {.key = {"thread", 6}, .str = {comm->key, comm->len}};
+	struct fusee_label state = {.key = {"state", 5},
+				    .str = fusee_text(build_wait_state(k->wait))};
 	uint32_t count = 0, nset = 0;
 	const struct fusee_label *set = NULL;
 	int64_t values[2] = {(int64_t)sum->count, (int64_t)sum->weight};
@@ -432,6 +436,8 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 	if (!n->o->group)
 		put_label(n, labels, &count, &process);
 	put_label(n, labels, &count, &thread);
+	if (k->wait)
+		put_label(n, labels, &count, &state);
 	for (uint32_t i = 0; i < nset; i++)
 		if (n->o->group ||
 		    (!fusee_text_is(set[i].key, "process") && !fusee_text_is(set[i].key, "host")))
@@ -498,8 +504,8 @@ static void add_program(struct build *n)
 static void describe(struct build *n)
 {
 	struct fusee_profile *p = builder_profile(n->b);
-	const char *type = n->o->event ? n->o->event : "cpu";
-	const char *unit = n->o->event ? "count" : "nanoseconds";
+	const char *type = n->o->waits ? "off_cpu" : n->o->event ? n->o->event : "cpu";
+	const char *unit = n->o->event && !n->o->waits ? "count" : "nanoseconds";
 
 	n->native = builder_cstr(n->b, "native");
 	n->kernel = builder_cstr(n->b, "kernel");

@@ -16,6 +16,7 @@ struct profiler_window;
 struct build_options {
 	uint64_t period_ns; /* of the default rate, or a number of events of `event` */
 	const char *event;  /* what was sampled, "cycles"; NULL: CPU time */
+	bool waits;         /* `event` is time off the CPU, in ns */
 	/* The labels of a label set, valid until the next call; NULL: samples have the labels
 	 * `process` and `thread` only. */
 	const struct fusee_label *(*labels)(void *arg, uint32_t set, uint32_t *n);

@@ -53,12 +53,19 @@ static int open_worker(struct profiler *p, const struct profiler_options *o)
 	return r ? EX_OSERR : 0;
 }
 
+static bool has_waits(const struct profiler_options *o)
+{
+	return o->kind && o->kind->waits;
+}
+
 static int open_bpf(struct profiler *p, const struct profiler_options *o)
 {
-	const struct bpf_sampler_options bpf = {.table_bytes = o->table_bytes};
-	int r = o->kind || o->sampler == SAMPLER_STOP
+	const struct bpf_sampler_options bpf = {.table_bytes = o->table_bytes,
+						.waits = has_waits(o)};
+	enum sampler_choice choice = bpf.waits ? SAMPLER_BPF : o->sampler;
+	int r = (o->kind && !bpf.waits) || choice == SAMPLER_STOP
 			? 0
-			: bpf_sampler_choose(&p->bpf, o->sampler, &p->unwinders, &bpf, &p->no_bpf);
+			: bpf_sampler_choose(&p->bpf, choice, &p->unwinders, &bpf, &p->no_bpf);
 
 	if (!r && p->bpf)
 		bpf_sampler_load_languages(p->bpf, o->held ? o->command_text : NULL);
@@ -116,6 +123,20 @@ static int open_cpus(struct profiler *p, const struct perf_stream_options *o)
 	return r;
 }
 
+/* Which threads wait is decided in the kernel only. */
+static int open_waits(struct profiler *p, const struct profiler_options *o,
+		      const struct perf_stream_options *stream)
+{
+	if (!o->npids)
+		return perf_stream_open(&p->stream, stream);
+	if (bpf_rates_work(p->bpf))
+		return open_cpus(p, stream);
+	log_error("'%s' needs the ids of processes that the kernel uses: run fusee outside of the "
+		  "container",
+		  o->kind->name);
+	return EX_UNAVAILABLE;
+}
+
 static int open_stream(struct profiler *p, const struct profiler_options *o)
 {
 	struct perf_stream_options stream = {
@@ -124,7 +145,8 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 		.all = o->all,
 		.dynamic = o->dynamic,
 		.on_exec = o->held,
-		.kind = o->kind,
+		.kind = has_waits(o) ? NULL : o->kind,
+		.waits = has_waits(o),
 		.period_ns = o->period_ns,
 		.stack_bytes = o->stack_bytes,
 		.ring_bytes = o->ring_bytes,
@@ -133,6 +155,8 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 	};
 	int r = -ENOTSUP;
 
+	if (stream.waits)
+		return open_waits(p, o, &stream);
 	if (p->bpf && o->npids && bpf_rates_work(p->bpf))
 		r = open_cpus(p, &stream);
 	if (r && r != -ESRCH)
@@ -409,6 +433,8 @@ int profiler_command_runs(struct profiler *p)
 	/* What it starts may be of any language; the command does not wait for that. */
 	if (p->bpf && pipeline_may_start(p->pipeline, p->pids[0]))
 		bpf_sampler_load_languages(p->bpf, NULL);
+	if (p->stream)
+		perf_stream_command_runs(p->stream);
 	return p->stop ? stop_sampler_enable(p->stop) : 0;
 }
 

@@ -461,7 +461,7 @@ static void add_exits(const struct session *s, struct session_account *a)
 
 uint64_t session_period(const struct session *s)
 {
-	if (!*s->o.event.name)
+	if (!*s->o.event.name || s->o.event.waits)
 		return profiler_period_ns(s->o.hz);
 	return s->o.event_period ? s->o.event_period : s->o.event.period;
 }
@@ -495,6 +495,7 @@ struct build_options session_build_options(struct session *s)
 {
 	return (struct build_options){.period_ns = session_period(s),
 				      .event = *s->o.event.name ? s->o.event.name : NULL,
+				      .waits = s->o.event.waits,
 				      .labels = s->labels ? labels_of : NULL,
 				      .arg = s,
 				      .server_names = s->o.server_names};

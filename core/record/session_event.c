@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "console/options.h"
 
+#define LEAST_WAIT_HZ 0.25 /* a period has 32 bits of ns */
 #define EVENT_STACK 16384u /* bytes of stack that are copied with a sample */
 
 /* "cpu-clock" and "task-clock" are what is sampled without -e. */
@@ -28,6 +29,19 @@ int session_event_set(struct session_options *o, const char *name)
 	return !r ? 0 : r == -EINVAL ? EX_USAGE : r == -ENODEV ? EX_UNAVAILABLE : EX_OSERR;
 }
 
+static int check_waits(const struct cli_command *command, const struct session_options *o)
+{
+	if (o->event_period)
+		return cli_bad_usage(command, "-e %s has a rate: -F HZ", o->event.name);
+	if (o->hz < LEAST_WAIT_HZ)
+		return cli_bad_usage(command, "-e %s has a rate of at least %g Hz", o->event.name,
+				     LEAST_WAIT_HZ);
+	if (o->profiler.sampler != SAMPLER_AUTO && o->profiler.sampler != SAMPLER_BPF)
+		return cli_bad_usage(command, "-e %s is sampled by BPF: leave --sampler out",
+				     o->event.name);
+	return 0;
+}
+
 int session_event_check(const struct cli_command *command, struct session_options *o)
 {
 	if (!*o->event.name)
@@ -35,6 +49,8 @@ int session_event_check(const struct cli_command *command, struct session_option
 			       ? cli_bad_usage(command, "-c N goes with -e EVENT; the rate of "
 							"samples of CPU time is -F HZ")
 			       : 0;
+	if (o->event.waits)
+		return check_waits(command, o);
 	if (o->profiler.sampler == SAMPLER_BPF || o->profiler.sampler == SAMPLER_STOP)
 		return cli_bad_usage(command, "-e %s is sampled without %s", o->event.name,
 				     o->profiler.sampler == SAMPLER_BPF
@@ -50,4 +66,15 @@ int session_event_check(const struct cli_command *command, struct session_option
 	if (o->profiler.stack_bytes == SAMPLE_MAX_STACK)
 		o->profiler.stack_bytes = EVENT_STACK;
 	return 0;
+}
+
+void session_event_log(const struct session *s, const char *part)
+{
+	const char *name = s->o.event.name;
+
+	if (s->o.event.waits)
+		log_info("%s, %g Hz, unwinding in the kernel", name, s->o.hz);
+	else
+		log_info("%s, a sample for each %llu%s", name,
+			 (unsigned long long)session_period(s), part);
 }

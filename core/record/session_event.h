@@ -12,4 +12,6 @@ int session_event_set(struct session_options *o, const char *name);
 /* Checks options that exclude each other, after all were read, and chooses the size of stack copies
  * if it is the default. */
 int session_event_check(const struct cli_command *, struct session_options *o);
+/* Logs what is sampled; part: what is said of the kernel's part. */
+void session_event_log(const struct session *, const char *part);
 #endif

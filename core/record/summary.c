@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "bpf/waits.h"
 #include "record/internal/hints.h"
 #include "record/summary.h"
 #include "report/report.h"
@@ -44,7 +45,9 @@ static void print_totals(const struct session *s, const struct session_account *
 	char n[32];
 
 	fprintf(stderr, "  %.1f s, ", (double)(s->end_ns - s->start_ns) / 1e9);
-	if (*s->o.event.name)
+	if (s->o.event.waits)
+		fprintf(stderr, "%.1f s off the CPU, ", (double)a->stats.weight_ns / 1e9);
+	else if (*s->o.event.name)
 		fprintf(stderr, "%s %s, ", text_number(n, a->stats.weight_ns), s->o.event.name);
 	else
 		fprintf(stderr, "%.1f s of CPU, ", (double)a->stats.weight_ns / 1e9);
@@ -120,6 +123,19 @@ static void print_unfollowed(const struct session *s)
 			    stats.unfollowed);
 }
 
+/* Threads whose waits have no place in the kernel's map. */
+static void print_unfollowed_waits(const struct session *s)
+{
+	uint64_t counts[WAIT_RESULT_COUNT];
+
+	if (!s->o.event.waits || !s->profiler.bpf)
+		return;
+	bpf_waits_counts(s->profiler.bpf, counts);
+	if (counts[WAIT_UNFOLLOWED])
+		log_warning("%llu waits were not seen: more than %u threads wait at once",
+			    (unsigned long long)counts[WAIT_UNFOLLOWED], WAIT_THREADS);
+}
+
 /* Prints how long the stop sampler has stopped the target. */
 static void print_stops(const struct session *s, const struct session_account *a)
 {
@@ -155,7 +171,9 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 		  (unsigned long long)a.stats.helped);
 	fputc('\n', stderr);
 	print_totals(s, &a);
-	if (*s->o.event.name && !a.losses.due)
+	if (s->o.event.waits && !a.losses.due)
+		fputs("  Nothing was sampled: no wait of the target ended.\n\n", stderr);
+	else if (*s->o.event.name && !a.losses.due)
 		fprintf(stderr,
 			"  Nothing was sampled: %llu %s, and a sample is for each %llu.\n\n",
 			(unsigned long long)a.counts.count_ns, s->o.event.name,
@@ -167,6 +185,7 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 	hints_print(s, &a, p);
 	worker_refused(s->profiler.worker, print_refused, NULL);
 	print_unfollowed(s);
+	print_unfollowed_waits(s);
 	if (a.counts.throttled)
 		log_warning("the kernel stopped sampling %llu times: it took too long "
 			    "(kernel.perf_cpu_time_max_percent);"
@@ -211,6 +230,20 @@ static void stats_bpf(struct session *s, const struct session_account *a, struct
 	json_end(j);
 }
 
+/* What the BPF sampler saw of waits, those that are no samples included. */
+static void stats_waits(const struct session *s, struct json *j)
+{
+	uint64_t counts[WAIT_RESULT_COUNT];
+
+	if (!s->o.event.waits || !s->profiler.bpf)
+		return;
+	bpf_waits_counts(s->profiler.bpf, counts);
+	json_open(j, "waits");
+	for (uint32_t i = 0; i < WAIT_RESULT_COUNT; i++)
+		json_uint(j, wait_result_texts[i], counts[i]);
+	json_end(j);
+}
+
 /* What the sampler that stops threads did. */
 static void stats_stop(const struct session *s, const struct stop_counts *c, struct json *j)
 {
@@ -251,6 +284,7 @@ int summary_stats(struct session *s, struct buf *b)
 	json_flag(&j, "gaps", a.counts.gaps);
 	json_uint(&j, "helped", a.stats.helped);
 	stats_bpf(s, &a, &j);
+	stats_waits(s, &j);
 	stats_stop(s, &a.stop, &j);
 	json_end(&j);
 	buf_str(b, "\n");

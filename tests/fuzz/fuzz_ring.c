@@ -16,6 +16,7 @@
 /* event.c has the parsers and also system calls, which this program never makes. */
 #include "events/event.c"
 #include "bpf/sampler_events.h"
+#include "bpf/waits.h"
 #include "events/internal/perf_stream_state.h"
 #include "events/internal/stream_cpus.h"
 
@@ -57,6 +58,11 @@ bool bpf_sampler_take_wake(struct bpf_sampler *b)
 {
 	(void)b;
 	return false;
+}
+
+void bpf_waits_make_room(struct bpf_sampler *b)
+{
+	(void)b;
 }
 
 bool bpf_sampler_may_wake(const struct bpf_sampler *b)

@@ -3,6 +3,9 @@
 /* Memory of the samples of windows: a process with ever new stacks loses its own, no other's. */
 #include "pipeline/collector.h"
 
+#include <errno.h>
+
+#include "../../bpf/records.h"
 #include "test.h"
 
 #define LIMIT (4u << 20)
@@ -139,4 +142,31 @@ TEST(a_frame_of_a_file_takes_few_bytes)
 	CHECK(frame_set_bytes(&s) - empty <= 1000 * 32);
 	CHECK(s.cap * sizeof(*s.heads) + s.nslots * sizeof(*s.slots) <= 1024 * 32);
 	frame_set_fini(&s);
+}
+
+/* A wait whose thread was runnable at its end: two states, one sample, and no ns more. */
+TEST(waits)
+{
+	struct collected_wait wait = {.set = 1, .state = WAIT_SLEEPING, .queued_ns = 30};
+	struct process p = {.id = 7};
+	const struct sample_key *k;
+	struct collector *c;
+
+	stack.n = 0;
+	CHECK_INT(collector_new(&c), 0);
+	CHECK_INT(collector_add_wait(c, &p, &wait, "x", &stack, 0, 100), 0);
+	wait.queued_ns = 500; /* more than all of it */
+	CHECK_INT(collector_add_wait(c, &p, &wait, "x", &stack, 0, 100), 0);
+	CHECK_INT(c->count, 2);
+	CHECK_INT(c->weight_ns, 200);
+	CHECK_INT(c->samples.n, 3);
+	k = c->samples.entries[1].key;
+	CHECK_INT(k->wait, WAIT_SLEEPING + 1);
+	CHECK_INT(c->sums[1].count, 2);
+	CHECK_INT(c->sums[1].weight, 70);
+	k = c->samples.entries[2].key;
+	CHECK_INT(k->wait, WAIT_RUNNABLE + 1);
+	CHECK_INT(c->sums[2].count, 0);
+	CHECK_INT(c->sums[2].weight, 130);
+	collector_free(c);
 }

@@ -107,7 +107,8 @@ TEST(lists)
 	buf_add(&b, "", 1);
 	CHECK_STR(b.p, "{\"ring full\": 3, \"timer skipped\": 0, "
 		       "\"period not finished\": 0, \"kernel not allowed\": 0, \"throttled\": 0, "
-		       "\"traced already\": 0, \"stop not allowed\": 0}");
+		       "\"traced already\": 0, \"stop not allowed\": 0, \"wait over before its "
+		       "stack was read\": 0}");
 	buf_fini(&b);
 }
 

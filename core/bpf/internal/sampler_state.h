@@ -19,7 +19,7 @@
 
 #define SLAB_BYTES (1u << 20) /* FUSEE_SLAB_WORDS of fusee/unwinder.bpf.h */
 #define SLAB_WORDS (SLAB_BYTES / 4)
-#define SAMPLER_LINKS 5u
+#define SAMPLER_LINKS 7u /* the last two: of a sampler of waits */
 
 struct bpf_object;
 struct bpf_link;
@@ -110,9 +110,19 @@ struct sampler_fds {
 	int cpu_ticks, cpu_periods;
 };
 
+struct wait_ring;
+
+struct waits {
+	bool sampled;            /* the object is that of waits */
+	struct wait_ring *rings; /* of each possible CPU */
+	uint32_t n;
+	int counts; /* map sampler_wait_counts */
+};
+
 struct bpf_sampler {
 	const struct plugin_set *set; /* borrowed */
-	bool foreign_pids;            /* our pids differ from those that the programs see */
+	struct waits waits;
+	bool foreign_pids; /* our pids differ from those that the programs see */
 	struct bpf_object *object;
 	struct bpf_link *links[SAMPLER_LINKS];
 	struct sampler_fds fds;
@@ -159,6 +169,12 @@ enum language_program_state language_program_state(struct bpf_sampler *, uint32_
 /* A process has code that this unwinder claims, or is to have it. */
 void language_program_await(struct bpf_sampler *, uint32_t unwinder);
 void language_programs_fini(struct bpf_sampler *);
+
+/* ---- waits.c ---- */
+
+/* 0 or -errno. */
+int waits_open(struct bpf_sampler *);
+void waits_close(struct bpf_sampler *);
 
 /* ---- mappings.c ---- */
 

@@ -34,6 +34,7 @@ struct event_options {
 	bool idle;                     /* the event of a CPU counts idle time too */
 	bool sideband;                 /* also records mmap, comm, fork and exit */
 	bool on_exec;                  /* enabled by the next exec */
+	bool silent;                   /* it has no samples: for sideband */
 	bool inherit; /* threads and processes that the thread starts have it too */
 };
 
