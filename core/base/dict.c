@@ -21,7 +21,12 @@ static uint32_t hash_of(const void *key, size_t len)
 
 int dict_init(struct dict *d)
 {
-	*d = (struct dict){0};
+	return dict_init_in(d, NULL);
+}
+
+int dict_init_in(struct dict *d, struct arena *arena)
+{
+	*d = (struct dict){.arena = arena};
 	if (dict_add(d, "", 0) == 0)
 		return 0;
 	dict_fini(d);
@@ -34,8 +39,10 @@ void dict_fini(struct dict *d)
 		memcpy(&next, c, sizeof(next));
 		free(c);
 	}
-	free(d->entries);
-	free(d->slots);
+	if (!d->arena) {
+		free(d->entries);
+		free(d->slots);
+	}
 	*d = (struct dict){0};
 }
 
@@ -52,13 +59,34 @@ static uint32_t *slot_of(const struct dict *d, const void *key, size_t len, uint
 	}
 }
 
+static int grow_entries(struct dict *d)
+{
+	size_t size = sizeof(*d->entries);
+	void *grown = d->arena ? arena_room(d->arena, d->entries, d->n, &d->cap, size)
+			       : array_room(d->entries, d->n, &d->cap, size);
+
+	if (!grown)
+		return -ENOMEM;
+	d->entries = grown;
+	return 0;
+}
+
+static void free_slots(struct dict *d)
+{
+	if (d->arena)
+		arena_drop(d->arena, d->slots, d->nslots * sizeof(*d->slots));
+	else
+		free(d->slots);
+}
+
 static int grow(struct dict *d)
 {
-	if (!ARRAY_ROOM(d->entries, d->n, d->cap))
+	if (grow_entries(d))
 		return -ENOMEM;
 	if (d->n + d->n / 2 >= d->nslots) {
 		uint32_t n = d->nslots ? d->nslots * 2 : 128;
-		uint32_t *slots = calloc(n, sizeof(*slots));
+		uint32_t *slots = d->arena ? arena_add(d->arena, n * sizeof(*slots))
+					   : calloc(n, sizeof(*slots));
 
 		if (!slots)
 			return -ENOMEM;
@@ -69,7 +97,7 @@ static int grow(struct dict *d)
 				i = (i + 1) & (n - 1);
 			slots[i] = id + 1;
 		}
-		free(d->slots);
+		free_slots(d);
 		d->slots = slots;
 		d->nslots = n;
 	}
@@ -86,12 +114,13 @@ static size_t chunk_size(const struct dict *d, size_t need)
 	return need > size ? need : size;
 }
 
-/* Copies a key into the newest chunk, or into a new chunk if it does not fit. */
-static void *copy_key(struct dict *d, const void *key, size_t len)
+/* Bytes for a key, in the newest chunk or, if it does not fit, in another chunk. */
+static char *place_key(struct dict *d, size_t need)
 {
-	size_t need = (len + 7) & ~(size_t)7;
 	char *at;
 
+	if (d->arena)
+		return arena_add(d->arena, need);
 	if (!d->chunk || need > d->chunk_free) {
 		size_t size = chunk_size(d, need);
 		char *c = malloc(size + 8);
@@ -106,6 +135,16 @@ static void *copy_key(struct dict *d, const void *key, size_t len)
 	at = d->chunk_at;
 	d->chunk_at += need;
 	d->chunk_free -= need;
+	return at;
+}
+
+static void *copy_key(struct dict *d, const void *key, size_t len)
+{
+	size_t need = (len + 7) & ~(size_t)7;
+	char *at = place_key(d, need);
+
+	if (!at)
+		return NULL;
 	d->bytes += need;
 	if (len)
 		memcpy(at, key, len);

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
+
 #define DICT_NONE UINT32_MAX /* no id */
 
 struct dict_entry {
@@ -26,11 +28,14 @@ struct dict {
 	char *chunk;                /* newest chunk of keys; its first word points to the next */
 	size_t chunk_free;          /* bytes at chunk_at */
 	char *chunk_at;
-	size_t bytes; /* of all keys */
+	size_t bytes;        /* of all keys */
+	struct arena *arena; /* that has its memory; NULL: the heap has it */
 };
 
 int dict_init(struct dict *);  /* 0; -ENOMEM: the dict is {0} */
 void dict_fini(struct dict *); /* {0} is valid */
+/* The same, but the memory of the dict is the arena's, which frees it. */
+int dict_init_in(struct dict *, struct arena *);
 /* The key's id; a new key gets a new id. DICT_NONE: no memory, or no id is free. */
 uint32_t dict_add(struct dict *, const void *key, size_t len);
 /* The key's id. DICT_NONE: the dict lacks the key. */

@@ -39,8 +39,9 @@ int collector_new(struct collector **ret)
 {
 	struct collector *c = calloc(1, sizeof(*c));
 
-	if (!c || frame_set_init(&c->frames) || dict_init(&c->stacks) || dict_init(&c->comms) ||
-	    dict_init(&c->processes) || dict_init(&c->samples)) {
+	if (!c || frame_set_init(&c->frames, &c->arena) || dict_init_in(&c->stacks, &c->arena) ||
+	    dict_init_in(&c->comms, &c->arena) || dict_init_in(&c->processes, &c->arena) ||
+	    dict_init_in(&c->samples, &c->arena)) {
 		collector_free(c);
 		return -ENOMEM;
 	}
@@ -54,33 +55,25 @@ void collector_free(struct collector *c)
 {
 	if (!c)
 		return;
-	frame_set_fini(&c->frames);
-	dict_fini(&c->stacks);
-	dict_fini(&c->comms);
-	dict_fini(&c->processes);
-	dict_fini(&c->samples);
+	arena_fini(&c->arena);
 	memory.bytes -= c->bytes;
 	memory.shared -= c->own_limit ? 0 : c->bytes;
-	free(c->sums);
-	free(c->collected);
 	free(c);
 }
 
-/* Grows an array of *n items until index id is in it; new items are zeroed. NULL: no memory. */
-static void *grow(void *array, uint32_t *n, uint32_t id, size_t size)
+/* Grows an array of *n items until index id is in it; new items are zero. NULL: no memory. */
+static void *grow(struct collector *c, void *array, uint32_t *n, uint32_t id, size_t size)
 {
 	uint32_t count = *n ? *n : 64;
-	char *grown;
+	void *grown;
 
 	while (count <= id)
 		count *= 2;
 	if (count == *n)
 		return array;
-	grown = realloc(array, count * size);
-	if (!grown)
-		return NULL;
-	memset(grown + *n * size, 0, (count - *n) * size);
-	*n = count;
+	grown = arena_grow(&c->arena, array, *n * size, count * size);
+	if (grown)
+		*n = count;
 	return grown;
 }
 
@@ -105,7 +98,7 @@ static uint32_t process_id(struct collector *c, const struct process *p, uint32_
 
 	if (id == DICT_NONE)
 		return id;
-	at = grow(c->collected, &c->ncollected, id, sizeof(*at));
+	at = grow(c, c->collected, &c->ncollected, id, sizeof(*at));
 	if (!at)
 		return DICT_NONE;
 	c->collected = at;
@@ -167,7 +160,7 @@ static int count(struct collector *c, const struct sample_key *k, uint32_t n, ui
 
 	if (id == DICT_NONE)
 		return -ENOMEM;
-	sums = grow(c->sums, &c->nsums, id, sizeof(*sums));
+	sums = grow(c, c->sums, &c->nsums, id, sizeof(*sums));
 	if (!sums)
 		return -ENOMEM;
 	c->sums = sums;

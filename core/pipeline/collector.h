@@ -46,6 +46,7 @@ struct collected_wait {
 };
 
 struct collector {
+	struct arena arena; /* has what grows with the samples */
 	struct frame_set frames;
 	struct dict stacks;                  /* uint32_t ids of frames, leaf first */
 	struct dict comms;                   /* names of threads */

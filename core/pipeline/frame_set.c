@@ -3,13 +3,11 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/array.h"
 #include "base/assert.h"
 
 #define SLOTS_MIN 128u
@@ -28,26 +26,25 @@ static bool has_rest(uint16_t kind)
 	return kind == FRAME_ANONYMOUS || kind == FRAME_PUSHED;
 }
 
-int frame_set_init(struct frame_set *s)
+/* Makes room for another frame. */
+static int grow_heads(struct frame_set *s)
 {
-	*s = (struct frame_set){0};
-	if (!dict_init(&s->rests) && ARRAY_ROOM(s->heads, s->n, s->cap))
-		s->slots = calloc(SLOTS_MIN, sizeof(*s->slots));
-	if (!s->slots) {
-		frame_set_fini(s);
+	void *grown = arena_room(s->arena, s->heads, s->n, &s->cap, sizeof(*s->heads));
+
+	if (!grown)
 		return -ENOMEM;
-	}
-	s->heads[s->n++] = (struct frame_head){0};
-	s->nslots = SLOTS_MIN;
+	s->heads = grown;
 	return 0;
 }
 
-void frame_set_fini(struct frame_set *s)
+int frame_set_init(struct frame_set *s, struct arena *arena)
 {
-	free(s->heads);
-	free(s->slots);
-	dict_fini(&s->rests);
-	*s = (struct frame_set){0};
+	*s = (struct frame_set){.arena = arena, .nslots = SLOTS_MIN};
+	s->slots = arena_add(arena, SLOTS_MIN * sizeof(*s->slots));
+	if (!s->slots || grow_heads(s) || dict_init_in(&s->rests, arena))
+		return -ENOMEM;
+	s->heads[s->n++] = (struct frame_head){0};
+	return 0;
 }
 
 static struct frame_rest rest_of(const struct walk_frame *f)
@@ -76,18 +73,18 @@ static int grow(struct frame_set *s)
 {
 	struct frame_set more = *s;
 
-	if (!ARRAY_ROOM(s->heads, s->n, s->cap))
+	if (grow_heads(s))
 		return -ENOMEM;
 	if (s->n < s->nslots / 2)
 		return 0;
 	more.heads = s->heads;
 	more.nslots = s->nslots * 2;
-	more.slots = calloc(more.nslots, sizeof(*more.slots));
+	more.slots = arena_add(s->arena, more.nslots * sizeof(*more.slots));
 	if (!more.slots)
 		return -ENOMEM;
 	for (uint32_t id = 1; id < s->n; id++)
 		*slot_of(&more, &s->heads[id]) = id;
-	free(s->slots);
+	arena_drop(s->arena, s->slots, s->nslots * sizeof(*s->slots));
 	s->slots = more.slots;
 	s->nslots = more.nslots;
 	return 0;

@@ -29,10 +29,10 @@ struct frame_set {
 	uint32_t *slots;          /* hash table of ids; 0: free */
 	uint32_t nslots;          /* a power of two */
 	struct dict rests;        /* struct frame_rest, of frames in memory without a file */
+	struct arena *arena;      /* borrowed; has all of this */
 };
 
-int frame_set_init(struct frame_set *);  /* 0; -ENOMEM: the set is {0} */
-void frame_set_fini(struct frame_set *); /* {0} is valid */
+int frame_set_init(struct frame_set *, struct arena *); /* 0 or -ENOMEM */
 /* The frame's id; FRAME_SET_NONE: no memory. */
 uint32_t frame_set_add(struct frame_set *, const struct walk_frame *);
 /* FRAME_SET_NONE: the set lacks the frame. */

@@ -20,8 +20,9 @@ int builder_new(struct builder **ret)
 
 	if (!b)
 		return -ENOMEM;
-	if (dict_init(&b->strings) || dict_init(&b->functions) || dict_init(&b->mappings) ||
-	    dict_init(&b->locations) || dict_init(&b->stacks) || dict_init(&b->samples) ||
+	if (dict_init_in(&b->strings, &b->arena) || dict_init_in(&b->functions, &b->arena) ||
+	    dict_init_in(&b->mappings, &b->arena) || dict_init_in(&b->locations, &b->arena) ||
+	    dict_init_in(&b->stacks, &b->arena) || dict_init_in(&b->samples, &b->arena) ||
 	    buf_add(&b->mapping_flags, &zero, sizeof(zero))) {
 		builder_free(b);
 		return -ENOMEM;
@@ -35,12 +36,7 @@ void builder_free(struct builder *b)
 {
 	if (!b)
 		return;
-	dict_fini(&b->strings);
-	dict_fini(&b->functions);
-	dict_fini(&b->mappings);
-	dict_fini(&b->locations);
-	dict_fini(&b->stacks);
-	dict_fini(&b->samples);
+	arena_fini(&b->arena);
 	buf_fini(&b->mapping_flags);
 	buf_fini(&b->values);
 	buf_fini(&b->types);
@@ -49,8 +45,6 @@ void builder_free(struct builder *b)
 	buf_fini(&b->resource);
 	buf_fini(&b->is_comment);
 	buf_fini(&b->scratch);
-	for (uint32_t i = 0; i < b->ntables; i++)
-		free(b->tables[i]);
 	free(b);
 }
 

@@ -14,13 +14,12 @@ static struct fusee_str stage_text(enum loss_stage stage)
 
 static void *table(struct builder *b, struct fusee_table *t, uint64_t n, uint32_t size)
 {
-	void *p = n < UINT32_MAX ? calloc(n ? n : 1, size) : NULL;
+	void *p = n < UINT32_MAX ? arena_add(&b->arena, n * size) : NULL;
 
 	if (!p) {
 		builder_fail(b, -ENOMEM);
 		return NULL;
 	}
-	b->tables[b->ntables++] = p;
 	b->table_bytes += n * size;
 	*t = (struct fusee_table){p, (uint32_t)n, size};
 	return p;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/demangle/demangle.c core/demangle/dlang.c core/base/utf8.c core/base/buf.c core/base/dict.c
+// sources: core/demangle/demangle.c core/demangle/dlang.c core/base/utf8.c core/base/buf.c core/base/arena.c core/base/dict.c
 // libs: -liberty
 // clang-format on
 // A name of a symbol table, whatever its bytes: the answer is clean UTF-8, and the same when called

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/symbolizer/kallsyms.c core/base/buf.c core/base/dict.c
+// sources: core/symbolizer/kallsyms.c core/base/buf.c core/base/arena.c core/base/dict.c
 // libs:
 // clang-format on
 // The kernel's symbols, whatever they say: a name that is found starts at or before its address.

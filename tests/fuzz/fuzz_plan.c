@@ -6,7 +6,7 @@
 // sources: core/lua/state.c core/lua/target.c core/lua/pattern.c core/config/plan.c
 // sources: core/config/plan_builder.c core/config/plan_json.c core/config/settings.c core/config/help.c
 // sources: core/plugin/options.c core/plugin/instance.c core/plugin/secrets.c core/plugin/option_list.c
-// sources: core/base/buf.c core/base/clock.c core/base/dict.c core/base/guess.c core/base/json.c core/base/text.c
+// sources: core/base/buf.c core/base/clock.c core/base/arena.c core/base/dict.c core/base/guess.c core/base/json.c core/base/text.c
 // sources: core/base/hashmap.c core/base/metrics.c core/base/user_budget.c core/base/utf8.c core/target/labelset.c
 // sources: core/report/labels.c core/report/model.c core/report/modules.c
 // sources: core/report/change.c core/report/samples.c core/report/text.c core/profile/omit.c

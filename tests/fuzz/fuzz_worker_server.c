@@ -6,7 +6,7 @@
 // sources: core/symbols/symbols.c core/symbols/compiler.c core/symbols/source.c core/symbols/symtab.c core/symbols/plt.c core/symbols/fde.c core/symbols/ranges.c
 // sources: core/symbols/debuglink.c core/demangle/demangle.c core/demangle/dlang.c core/symbols/dwarf.c core/symbols/dwarf_image.c
 // sources: core/symbols/dwarf_name.c core/symbols/dwarf_unit.c core/symbols/gopclntab.c core/symbols/gomodule.c
-// sources: core/base/utf8.c core/base/buf.c core/base/dict.c core/base/holes.c
+// sources: core/base/utf8.c core/base/buf.c core/base/arena.c core/base/dict.c core/base/holes.c
 // sources: core/plugin/option_list.c core/plugin/options.c core/base/text.c core/base/guess.c
 // flags: -Wl,--wrap=signal
 // libs: -ldw -lelf -lz -lzstd -llzma -liberty -lunwind-x86_64 -lunwind -lcrypto

@@ -2,6 +2,7 @@
 // check: fast, covers core/base
 /* core/base: buffers, dictionaries, the log, characters, numbers. */
 
+#include "base/arena.h"
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/dict.h"
@@ -154,6 +155,44 @@ TEST(buf_writes_all)
 	buf_fini(&back);
 }
 
+/* ---- arena ---- */
+
+/* Arrays that grow in turn, each with bytes of its own, beside pieces that stay. */
+TEST(an_arena_keeps_and_returns)
+{
+	enum { ARRAYS = 5, MOST = 300000 };
+	size_t before = arena_all_bytes(), n[ARRAYS] = {0};
+	unsigned char *array[ARRAYS] = {NULL};
+	struct arena a = {0};
+	uint64_t x = 1;
+
+	for (int round = 0; round < 2000; round++) {
+		uint32_t i, more;
+
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		i = (uint32_t)(x >> 33) % ARRAYS;
+		more = (uint32_t)(x >> 40) % 2000;
+		if (n[i] + more > MOST)
+			continue;
+		array[i] = arena_grow(&a, array[i], n[i], n[i] + more);
+		CHECK(array[i] && !((uintptr_t)array[i] % 16));
+		for (size_t k = 0; k < n[i] + more; k++)
+			if (array[i][k] != (k < n[i] ? i + 1 : 0))
+				CHECK(!"kept, and zero behind it");
+		memset(array[i], (int)i + 1, n[i] += more);
+		memset(arena_add(&a, 100), 0xff, 100);
+	}
+	CHECK(n[0] + n[1] + n[2] + n[3] + n[4] > ARRAYS * MOST / 2);
+	CHECK_INT(arena_all_bytes() - before, a.bytes);
+	for (int i = 0; i < ARRAYS; i++)
+		arena_drop(&a, array[i], n[i]);
+	CHECK(a.bytes < 2u << 20);
+	CHECK(!arena_add(&a, SIZE_MAX) && !arena_add(&a, SIZE_MAX / 2 + 1));
+	arena_fini(&a);
+	CHECK_INT(arena_all_bytes(), before);
+	CHECK(!a.blocks && !a.bytes);
+}
+
 /* ---- dict ---- */
 
 TEST(dict_small)
@@ -218,6 +257,35 @@ TEST(dict_long_keys)
 	}
 	dict_fini(&d);
 	free(key);
+}
+
+/* As one of the heap: the same ids, and keys that never move. */
+TEST(dict_in_an_arena)
+{
+	enum { KEYS = 200000 };
+	struct arena a = {0};
+	struct dict in, of;
+	char key[64];
+
+	CHECK_INT(dict_init_in(&in, &a), 0);
+	CHECK_INT(dict_init(&of), 0);
+	for (uint32_t i = 0; i < KEYS; i++) {
+		int len = snprintf(key, sizeof(key), "%*u", 1 + (int)(i % 40), i * 7 % 150001);
+
+		CHECK_INT(dict_add(&in, key, (size_t)len), dict_add(&of, key, (size_t)len));
+	}
+	CHECK_INT(in.n, of.n);
+	for (uint32_t i = 0; i < of.n; i++) {
+		const struct dict_entry *x = &in.entries[i], *y = &of.entries[i];
+
+		CHECK(x->len == y->len && !memcmp(x->key, y->key, x->len));
+		CHECK_INT(dict_find(&in, y->key, y->len), i);
+		CHECK(!((uintptr_t)x->key % 8));
+	}
+	dict_fini(&of);
+	dict_fini(&in);
+	CHECK(a.bytes);
+	arena_fini(&a);
 }
 
 /* Ids are dense and in order; keys never move, whatever comes after. */

@@ -110,9 +110,10 @@ static struct walk_frame frame_of(uint32_t i)
 TEST(frames_are_numbered)
 {
 	enum { FRAMES = 50000 };
+	struct arena arena = {0};
 	struct frame_set s;
 
-	CHECK_INT(frame_set_init(&s), 0);
+	CHECK_INT(frame_set_init(&s, &arena), 0);
 	for (uint32_t i = 0; i < FRAMES; i++) {
 		struct walk_frame f = frame_of(i);
 
@@ -127,21 +128,22 @@ TEST(frames_are_numbered)
 		CHECK_INT(frame_set_add(&s, &f), i + 1);
 	}
 	CHECK_INT(s.n, FRAMES + 1);
-	frame_set_fini(&s);
+	arena_fini(&arena);
 }
 
 TEST(a_frame_of_a_file_takes_few_bytes)
 {
+	struct arena arena = {0};
 	struct frame_set s;
 	uint64_t empty;
 
-	CHECK_INT(frame_set_init(&s), 0);
+	CHECK_INT(frame_set_init(&s, &arena), 0);
 	empty = frame_set_bytes(&s);
 	for (uint32_t i = 0; i < 1000; i++)
 		frame_set_add(&s, &(struct walk_frame){.kind = FRAME_FILE, .file = 1, .addr = i});
 	CHECK(frame_set_bytes(&s) - empty <= 1000 * 32);
 	CHECK(s.cap * sizeof(*s.heads) + s.nslots * sizeof(*s.slots) <= 1024 * 32);
-	frame_set_fini(&s);
+	arena_fini(&arena);
 }
 
 /* A wait whose thread was runnable at its end: two states, one sample, and no ns more. */

@@ -3,10 +3,14 @@
 /* The memory that an agent's control group leaves it. */
 #include "agent/internal/memory.h"
 
+#include <malloc.h>
 #include <semaphore.h>
 
 #include "agent/internal/usage.h"
+#include "base/arena.h"
 #include "lib/put_file.h"
+#include "pipeline/collector.h"
+#include "profile/builder.h"
 
 TEST(the_smallest_limit_counts)
 {
@@ -44,6 +48,73 @@ TEST(shares)
 	CHECK_INT(memory_of_code(1u << 30), 32 << 20);
 	CHECK_INT(memory_of_code(64 << 20), 32 << 20);
 	CHECK_INT(memory_of_code(64ull << 30), 256 << 20);
+}
+
+static struct walk stack; /* large */
+
+/* A window of so many different stacks. */
+static struct collector *collect(uint32_t stacks)
+{
+	struct process p = {.id = 1, .pid = 1, .comm = "x"};
+	struct collector *c;
+
+	CHECK_INT(collector_new(&c), 0);
+	stack.n = 40;
+	for (uint32_t i = 0; i < stacks; i++) {
+		for (uint32_t k = 0; k < stack.n; k++)
+			stack.frames[k] = (struct walk_frame){
+				.kind = FRAME_FILE, .file = 1, .addr = i * k % 4001};
+		CHECK_INT(collector_add(c, &p, 1, 0, "x", &stack, 0, 1), 0);
+	}
+	return c;
+}
+
+/* Its profile, by and large. */
+static struct builder *build(const struct collector *c)
+{
+	const struct fusee_profile *profile;
+	const int64_t one = 1;
+	struct builder *b;
+	char name[32];
+
+	CHECK_INT(builder_new(&b), 0);
+	builder_type(b, "samples", "count");
+	for (uint32_t i = 1; i < c->frames.n; i++) {
+		struct fusee_function f = {0};
+		struct fusee_location l = {.address = i};
+		struct fusee_line line = {0};
+
+		snprintf(name, sizeof(name), "function %u", i);
+		f.name = builder_cstr(b, name);
+		line.function = builder_function(b, &f);
+		builder_location(b, &l, &line, 1);
+	}
+	for (uint32_t i = 1; i < c->stacks.n; i++) {
+		const struct dict_entry *e = &c->stacks.entries[i];
+		uint32_t id = builder_stack(b, e->key, e->len / 4);
+
+		CHECK_INT(builder_sample(b, id, NULL, 0, 1, 1, &one), 0);
+	}
+	CHECK_INT(builder_finish(b, &profile), 0);
+	return b;
+}
+
+/* What a window of a storm needs is in no heap, where it would lie between what stays, and ends
+ * with the window. */
+TEST(the_memory_of_a_window_ends_with_it)
+{
+	size_t arenas = arena_all_bytes(), heap = mallinfo2().uordblks, grown, held;
+	struct collector *c = collect(10000);
+	struct builder *b = build(c);
+
+	grown = mallinfo2().uordblks - heap;
+	held = arena_all_bytes() - arenas;
+	CHECK(held > 3u << 20);
+	CHECK(grown < held / 10);
+	collector_free(c);
+	builder_free(b);
+	CHECK_INT(arena_all_bytes(), arenas);
+	CHECK(mallinfo2().uordblks < heap + 8192); /* with blocks that malloc() keeps at hand */
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they have other heaps */

@@ -39,6 +39,7 @@ struct loss {
 /* Dicts hold the tables while they grow. An id in a dict is the index in the profile; 0 is the
  * empty entry. */
 struct builder {
+	struct arena arena; /* has the dicts, and the tables of the finished profile */
 	struct fusee_profile profile;
 	int error;
 	uint32_t ntypes, part, nparts; /* nparts: 0: builder_part() was not called */
@@ -51,9 +52,7 @@ struct builder {
 	struct buf resource;      /* struct fusee_label */
 	struct buf is_comment;    /* char, by string */
 	struct buf scratch;
-	void *tables[12]; /* of builder_finish() */
-	uint32_t ntables;
-	uint64_t table_bytes;
+	uint64_t table_bytes; /* of builder_finish() */
 	bool finished;
 };
 
