@@ -1039,6 +1039,51 @@ TEST(odd_adjustments)
 	RULES({20, SP(1, 0)});
 }
 
+/* ---- tables without a bound ---- */
+
+/* 0: push %rbx; 1: lea 0x3000,%rsi; tzcnt %ecx,%ecx; 12: movslq (%rsi,%rcx,4),%rcx; 16: mov
+ * %r8d,%eax; 19: add %rsi,%rcx; 22: mov $63,%esi; 27: jmp *%rcx; 29: xor %eax,%eax; pop %rbx; ret;
+ * 33: xor %edx,%edx; 35: pop %rbx; ret */
+static const uint8_t unbounded[] = {0x53, 0x48, 0x8d, 0x35, 0xf8, 0x1f, 0,    0,    0xf3, 0x0f,
+				    0xbc, 0xc9, 0x48, 0x63, 0x0c, 0x8e, 0x44, 0x89, 0xc0, 0x48,
+				    0x01, 0xf1, 0xbe, 0x3f, 0,    0,    0,    0xff, 0xe1, 0x31,
+				    0xc0, 0x5b, 0xc3, 0x31, 0xd2, 0x5b, 0xc3};
+
+/* With this byte in place of that at `at`, and a table of these entries; no path leads here. */
+static uint32_t rule_before_jump(uint32_t at, uint8_t byte, uint32_t a, uint32_t b)
+{
+	const int32_t entries[] = {0x12345678, (int32_t)(TEXT + a) - 0x3000,
+				   (int32_t)(TEXT + b) - 0x3000, -0x2000};
+	uint8_t code[sizeof(unbounded)];
+
+	memcpy(code, unbounded, sizeof(code));
+	code[at] = byte;
+	table = (struct code_bytes){(const uint8_t *)entries, sizeof(entries), 0x3000};
+	read_code(code, sizeof(code), 0);
+	table = (struct code_bytes){0};
+	return rule(1) == rule(27) ? rule(1) : 0xdead;
+}
+
+TEST(tables_without_a_bound)
+{
+	CHECK_INT(rule_before_jump(0, 0x53, 29, 33), SP(2, 0));
+	CHECK_INT(rule_before_jump(0, 0x53, 33, 29), SP(2, 0));
+	/* nothing leads right behind the jump: it may be another's table */
+	CHECK_INT(rule_before_jump(0, 0x53, 33, 33), NONE);
+	/* into an instruction */
+	CHECK_INT(rule_before_jump(0, 0x53, 30, 33), NONE);
+	/* the second place has another state: nop in place of its pop */
+	CHECK_INT(rule_before_jump(35, 0x90, 29, 33), NONE);
+	/* the address of the table is overwritten before it is added: mov %r8d,%esi */
+	CHECK_INT(rule_before_jump(18, 0xc6, 29, 33), NONE);
+	/* another register is loaded: movslq (%rsi,%rcx,4),%rdx */
+	CHECK_INT(rule_before_jump(14, 0x14, 29, 33), NONE);
+	/* the address is added to another: add %rsi,%rdx */
+	CHECK_INT(rule_before_jump(21, 0xf2, 29, 33), NONE);
+	/* of 4 bytes: movslq becomes mov (%rsi,%rcx,4),%rcx */
+	CHECK_INT(rule_before_jump(13, 0x8b, 29, 33), NONE);
+}
+
 /* ---- labels that tables name ---- */
 
 /* 0: push %rbx; 1: lea 0x3000(%rip),%rsi; 8: jmp *(%rsi,%rax,8); 11: clc; jmp *(%rsi,%rax,8); 15:

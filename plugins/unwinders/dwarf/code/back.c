@@ -10,10 +10,13 @@
 #include "state.h"
 #include "../insn/insn.h"
 
-#define MAX_ROUNDS 16         /* a round goes through all places backwards, then forwards */
-#define MAX_TABLES 2          /* how often tables are searched */
-#define MAX_PLACES (1u << 24) /* a place's number takes the 24 bits of a state */
-#define SWEPT OWN             /* the byte's low bits are the number of its place */
+#define MAX_ROUNDS 16            /* each goes backwards through all, and forwards */
+#define MAX_TABLES 2             /* times that tables are looked through */
+#define MAX_PATH 24              /* instructions before a jump that may say which table it reads */
+#define MAX_ENTRIES 64           /* of a table without a bound that are looked at */
+#define MAX_DISTANCE (64u << 10) /* behind a jump, of what it leads to */
+#define MAX_PLACES (1u << 24)    /* their number stands where a state has 24 bits */
+#define SWEPT OWN                /* the byte's low bits are the number of a place */
 #define FREE_MASK (COVERED | STATE | INSIDE | DOUBT)
 #define INDEX 0xffffffu
 
@@ -153,6 +156,65 @@ static int comes_back(const struct back *b, size_t at, const struct insn *in)
 	return code_text_behind(b->code, b->bytes, at + in->len) == CODE_FOLLOWS;
 }
 
+/* ---- jumps by tables without a bound ---- */
+
+/* The table that the jump reads, by the instructions in sequence before it. 0; -1: not known. */
+static int find_table(const struct back *b, const struct place *jump, struct code_switch *table,
+		      uint64_t *base)
+{
+	const struct code_bytes text = {b->code->bytes, b->code->len, b->code->vaddr};
+	size_t path[MAX_PATH], n = 0;
+
+	for (const struct place *p = jump; n < MAX_PATH && p >= b->places; p--) {
+		if (n && p->at + p->len != path[MAX_PATH - n])
+			break;
+		path[MAX_PATH - ++n] = p->at;
+	}
+	return code_switch_find_unbounded(&text, path + MAX_PATH - n, n, table, base);
+}
+
+/* Where entry i leads: behind the jump, and to where an instruction was decoded. 0; -1: not there.
+ */
+static int find_entry(const struct back *b, const struct code_switch *table, uint64_t base,
+		      uint32_t i, size_t behind, size_t *at)
+{
+	uint64_t to;
+
+	if (code_switch_entry(table, &b->code->data, i, &to) ||
+	    !code_text_has(b->code, to - table->table + base, at) || *at < behind ||
+	    *at - behind > MAX_DISTANCE)
+		return -1;
+	return b->bytes[*at] & (SWEPT | STATE) && !(b->bytes[*at] & SURE) ? 0 : -1;
+}
+
+/* The state at a jump is that of the places where it leads. That the table is the jump's is proved
+ * by an entry that leads right behind it, where nothing else does, and by equal states of all
+ * entries that are known. */
+static int state_by_table(const struct back *b, const struct place *jump, struct code_state *s)
+{
+	size_t behind = jump->at + jump->len, at;
+	struct code_switch table;
+	int near = 0, known = 0;
+	uint64_t base;
+
+	if (find_table(b, jump, &table, &base))
+		return UNKNOWN;
+	for (uint32_t i = 0; i < MAX_ENTRIES; i++) {
+		struct code_state there;
+
+		if (find_entry(b, &table, base, i, behind, &at))
+			continue;
+		near |= at == behind;
+		if (state_at(b, at, &there) != PROVED)
+			continue;
+		if (!known++)
+			*s = there;
+		else if (code_state_both(s, &there))
+			return UNKNOWN;
+	}
+	return near && known ? PROVED : UNKNOWN;
+}
+
 /* ---- backwards ---- */
 
 /* The state at the next instruction; unknown if that begins another function. */
@@ -161,11 +223,11 @@ static int falls_to(const struct back *b, size_t next, struct code_state *s)
 	return next < b->code->len && b->bytes[next] & SURE ? UNKNOWN : state_at(b, next, s);
 }
 
-/* The state behind an instruction, by where execution goes on. */
-static int state_behind(const struct back *b, size_t at, const struct insn *in,
+/* The state before an instruction, by the way on from behind it. */
+static int state_behind(const struct back *b, const struct place *p, const struct insn *in,
 			struct code_state *s)
 {
-	size_t next = at + in->len;
+	size_t at = p->at, next = at + in->len;
 
 	switch (in->effect) {
 	case INSN_RETURN:
@@ -175,7 +237,7 @@ static int state_behind(const struct back *b, size_t at, const struct insn *in,
 		if (in->has_target)
 			return state_behind_jump(b, at, in, s);
 		*s = (struct code_state){0};
-		return in->slot ? PROVED : UNKNOWN;
+		return in->slot ? PROVED : state_by_table(b, p, s);
 	case INSN_HALT:
 	case INSN_ODD_RETURN:
 		return UNKNOWN;
@@ -197,7 +259,7 @@ static int before(const struct back *b, const struct place *p, struct code_state
 		return falls_to(b, p->at + p->len, s);
 	if (code_decode(b->code, p->at, &in))
 		return UNKNOWN;
-	what = state_behind(b, p->at, &in, s);
+	what = state_behind(b, p, &in, s);
 	if (what == PROVED)
 		what = code_state_before(s, &in) ? UNKNOWN : PROVED;
 	if (in.effect != INSN_BRANCH || !in.has_target)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../insn/insn.h"
 #include "../insn/parts.h"
 
 #define MAX_ENTRIES 4096
@@ -227,6 +228,93 @@ int code_switch_find(const struct code_bytes *text, const size_t *path, size_t n
 			return what == FOUND ? 0 : -1;
 	}
 	return -1;
+}
+
+/* ---- without a bound ---- */
+
+/* Registers whose values are traced back from the jump: sum = sum + other, one of which is loaded
+ * from the table, then other alone: its address. */
+struct trace {
+	uint8_t sum, other;
+	enum { SUM, LOAD, ADDRESS } step;
+	struct code_switch *ret;
+	uint64_t base;
+};
+
+/* add %other,%sum */
+static int is_sum(const struct trace *t, const struct insn_parts *d)
+{
+	return d->form == FORM_LEGACY && d->map == MAP_ONE && d->rex & REX_W && d->mod == 3 &&
+	       ((d->opcode == 0x01 && d->rm == t->sum) || (d->opcode == 0x03 && d->reg == t->sum));
+}
+
+/* movslq n(%address,%rcx,4),%sum, or the same the other way round */
+static int is_load(const struct trace *t, const struct insn_parts *d)
+{
+	return d->form == FORM_LEGACY && d->map == MAP_ONE && d->opcode == 0x63 && d->rex & REX_W &&
+	       d->mod != 3 && d->scale == 4 && !d->address32 && !d->segment &&
+	       d->index != NO_REGISTER &&
+	       ((d->reg == t->sum && d->base == t->other) ||
+		(d->reg == t->other && d->base == t->sum));
+}
+
+static int may_write(const struct insn *in, unsigned int reg)
+{
+	if (reg != RBP)
+		return reg == RSP || in->written >> reg & 1;
+	return in->effect == INSN_WRITE_FP || in->effect == INSN_POP_FP ||
+	       in->effect == INSN_LOAD_FP || in->effect == INSN_SET_FP ||
+	       in->effect == INSN_LEAVE || in->effect == INSN_WRITE_SP;
+}
+
+static int trace_back(struct trace *t, const struct code_bytes *text, size_t at)
+{
+	struct insn_parts d;
+	struct insn in;
+
+	if (read_at(text, at, &d) || insn_decode(text->p + at, text->len - at, &in))
+		return FAILED;
+	if (t->step == SUM && is_sum(t, &d)) {
+		t->other = d.opcode == 0x01 ? d.reg : d.rm;
+		t->step = LOAD;
+		return t->other == t->sum ? FAILED : GO_ON;
+	}
+	if (t->step == LOAD && is_load(t, &d)) {
+		t->other = d.base;
+		t->ret->table = (uint64_t)(int64_t)d.disp;
+		t->step = ADDRESS;
+		return d.reg == d.base ? FAILED : GO_ON;
+	}
+	if (t->step == ADDRESS && in.address && d.reg == t->other && d.rex & REX_W) {
+		t->base = text->vaddr + at + (uint64_t)in.address;
+		t->ret->table += t->base;
+		return FOUND;
+	}
+	return (t->step < ADDRESS && may_write(&in, t->sum)) ||
+			       (t->step > SUM && may_write(&in, t->other))
+		       ? FAILED
+		       : GO_ON;
+}
+
+int code_switch_find_unbounded(const struct code_bytes *text, const size_t *path, size_t n,
+			       struct code_switch *ret, uint64_t *base)
+{
+	struct trace t = {.step = SUM, .ret = ret};
+	struct insn_parts jump;
+	int what = GO_ON;
+
+	if (!n || read_at(text, path[n - 1], &jump) || jump.form != FORM_LEGACY ||
+	    jump.map != MAP_ONE || jump.opcode != 0xff || (jump.reg & 7) != 4 || jump.mod != 3)
+		return -1;
+	t.sum = jump.rm;
+	for (size_t i = n - 1; what == GO_ON && i-- > 0;)
+		what = trace_back(&t, text, path[i]);
+	if (what != FOUND)
+		return -1;
+	ret->entries = 0;
+	ret->size = 4;
+	*base = t.base;
+	return 0;
 }
 
 int code_switch_entry(const struct code_switch *s, const struct code_bytes *data, uint32_t i,

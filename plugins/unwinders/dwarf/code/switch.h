@@ -26,6 +26,11 @@ struct code_bytes {
  * the jump last. 0; -1: the table is not known. */
 int code_switch_find(const struct code_bytes *text, const size_t *path, size_t n,
 		     struct code_switch *ret);
+/* The same of `jmp *%rax` where other instructions stand between those that matter, and nothing
+ * says how many entries the table has: ret->entries is 0. *base: what its entries are relative to.
+ */
+int code_switch_find_unbounded(const struct code_bytes *text, const size_t *path, size_t n,
+			       struct code_switch *ret, uint64_t *base);
 /* Where entry i leads. 0; -1: the entry is not in `data`. */
 int code_switch_entry(const struct code_switch *, const struct code_bytes *data, uint32_t i,
 		      uint64_t *target);
