@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/files.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -337,6 +338,30 @@ static struct file *add_inspected(struct files *fs, const void *key, size_t len,
 	return f;
 }
 
+/* Is it made by memfd_create(), and no program or library? Runtimes map such memory twice, to write
+ * code in one place and execute it in another: Erlang's, .NET's. */
+static bool is_memory(const struct procfs_mapping *m, const struct opener_answer *a)
+{
+	char magic[SELFMAG];
+
+	return !strncmp(m->name, "/memfd:", 7) && !a->st.remote &&
+	       (pread(a->fd, magic, SELFMAG, 0) != SELFMAG || memcmp(magic, ELFMAG, SELFMAG));
+}
+
+/* Only its number is kept, so that it need not be opened for each of its mappings. NULL: no memory.
+ */
+static struct file *add_memory(struct files *fs, const void *key, size_t len,
+			       const struct opener_answer *a, pid_t pid, const char *path)
+{
+	struct file *f = add(fs, key, len, pid, path);
+
+	file_answer_close(fs, a);
+	if (!f)
+		return no_memory(fs);
+	f->state = FILE_MEMORY;
+	return f;
+}
+
 static struct file *vdso(struct files *fs, pid_t pid)
 {
 	struct file *f = file_index_find(fs, VDSO, strlen(VDSO));
@@ -388,7 +413,7 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 	int err;
 
 	if (f)
-		return seen(f);
+		return f->state == FILE_MEMORY ? NULL : seen(f);
 	if (!strcmp(m->name, VDSO))
 		return vdso(fs, pid);
 	if (!*m->name || !strncmp(m->name, "//anon", 6) || !strncmp(m->name, "/dev/zero", 9) ||
@@ -404,14 +429,15 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 	if (f)
 		file_answer_close(fs, &a);
 	else
-		f = add_inspected(fs, &id, sizeof(id), &a, pid, m->name);
+		f = (is_memory(m, &a) ? add_memory : add_inspected)(fs, &id, sizeof(id), &a, pid,
+								    m->name);
 	if (!f)
 		return no_memory(fs);
-	if (f->source.readable) {
+	if (f->source.readable)
 		set_place(f, pid, m);
+	if (f->source.readable || f->state == FILE_MEMORY)
 		remember(fs, pid, m, f);
-	}
-	return seen(f);
+	return f->state == FILE_MEMORY ? NULL : seen(f);
 }
 
 bool files_is_of_time(const struct files *fs, uint32_t id, uint64_t time)

@@ -25,6 +25,7 @@ enum file_state {
 	FILE_PENDING, /* the worker has not inspected it yet */
 	FILE_READY,
 	FILE_REFUSED, /* it can't be opened, or is no ELF file: `text` says why */
+	FILE_MEMORY,  /* no program or library: mappings of it are memory without a file */
 };
 
 /* A mapping of a file; its name is the file's path. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers core/unwind
 /* Files by their mappings: opened once for many mappings, and never confused. */
+#include <sys/sysmacros.h>
+
 #include "base/clock.h"
 #include "plugin/plugin.h"
 #include "process/procfs.h"
@@ -169,6 +171,55 @@ TEST(many_mappings_of_one_file_open_it_once)
 	CHECK(!munmap((void *)(uintptr_t)two.m.lo, 4096) && !unlink(two.m.name));
 	CHECK(files_of(fs, getpid(), &one.m)->fd < 0);
 	CHECK(files_of(fs, getpid(), &two.m)->fd < 0);
+	files_free(fs);
+	worker_stop(w);
+}
+
+/* Maps a page of memory by memfd_create() with these first bytes. */
+static void map_memory(const char *bytes, struct procfs_mapping *to)
+{
+	struct stat st;
+	void *p;
+	int fd = memfd_create("made", MFD_CLOEXEC);
+
+	CHECK(fd >= 0 && write(fd, bytes, strlen(bytes)) == (ssize_t)strlen(bytes));
+	CHECK(!ftruncate(fd, 4096) && !fstat(fd, &st));
+	p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	CHECK(p != MAP_FAILED);
+	close(fd);
+	*to = (struct procfs_mapping){.lo = (uintptr_t)p,
+				      .hi = (uintptr_t)p + 4096,
+				      .dev_major = major(st.st_dev),
+				      .dev_minor = minor(st.st_dev),
+				      .ino = st.st_ino,
+				      .name = "/memfd:made (deleted)"};
+}
+
+/* Runtimes write code to such memory. A program or library may lie in it, too. */
+TEST(memory_of_memfd_create)
+{
+	struct worker_options o = {0};
+	struct procfs_mapping code, elf;
+	struct plugin_set set = {0};
+	struct worker *w;
+	struct files *fs;
+	struct file *f;
+
+	CHECK_INT(worker_new(&w, &o), 0);
+	CHECK_INT(files_new(&fs, w, &set), 0);
+	map_memory("\x55\x5d\xc3", &code);
+	map_memory("\x7f"
+		   "ELF",
+		   &elf);
+	CHECK(!files_of(fs, getpid(), &code));
+	CHECK(!fs->shortage && !fs->later);
+	CHECK_INT(fs->quota.n, 0);
+	CHECK(!munmap((void *)(uintptr_t)code.lo, 4096)); /* it can be opened no more */
+	CHECK(!files_of(fs, getpid(), &code));
+	CHECK(!fs->shortage && !fs->later);
+	f = files_of(fs, getpid(), &elf);
+	CHECK(f && f->fd >= 0 && f->source.readable);
+	CHECK_INT(worker_wait_until(w, 0), 0);
 	files_free(fs);
 	worker_stop(w);
 }

@@ -6,10 +6,11 @@
  *	main > calls > [outer] > [inner]    the inner function burns
  *	main > calls > [outer] > burn       a function of this file does
  *
- * steady: outer has one frame. swapped: it is rewritten every 1.5 s of CPU time, with another size,
- *and what lies on its frame is such that the other size's rule leads to complete stacks with too
- *many `calls`. torn: it ends in a jump through a register, which proves nothing. deep: `calls`,
- *outer and `deeper` call each other 4,000 times.
+ * steady: outer has one frame. twice: likewise, in memory that memfd_create() has made. swapped: it
+ *is rewritten every 1.5 s of CPU time, with another size, and what lies on its frame is such that
+ *the other size's rule leads to complete stacks with too many `calls`. torn: it ends in a jump
+ *through a register, which proves nothing. deep: `calls`, outer and `deeper` call each other 4,000
+ *times.
  *
  *	main > keeps > [outer] > burn       keeps has a frame pointer, outer leaves rbp alone
  *
@@ -21,6 +22,7 @@
  * pushed: outer has pushed the return address, which is behind another path's return.
  * signals: outer itself spins, and a signal's handler burns.
  */
+#define _GNU_SOURCE
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,6 +31,7 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef void function(void *arg, long n);
 
@@ -244,6 +247,19 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* twice: of a file in memory that is mapped at another address, too. */
+static uint8_t *map_code(int twice)
+{
+	int fd = twice ? memfd_create("made", 0) : -1;
+
+	if (twice && (fd < 0 || ftruncate(fd, 1 << 18)))
+		return MAP_FAILED;
+	if (twice && mmap(NULL, 1 << 18, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED)
+		return MAP_FAILED;
+	return mmap(NULL, 1 << 18, PROT_READ | PROT_WRITE | PROT_EXEC,
+		    twice ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
+}
+
 int main(int argc, char **argv)
 {
 	int swapped = argc > 1 && !strcmp(argv[1], "swapped"),
@@ -251,8 +267,7 @@ int main(int argc, char **argv)
 	double end = now() + (argc > 2 ? atof(argv[2]) : 5), next = now() + 1.5;
 	int room = 16;
 
-	code = mmap(NULL, 1 << 18, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
-		    -1, 0);
+	code = map_code(argc > 1 && !strcmp(argv[1], "twice"));
 	if (code == MAP_FAILED)
 		return 1;
 	write_outer(code + 4096, room, behind_call, torn);
