@@ -19,7 +19,8 @@ struct fdes {
 	size_t n, cap;
 };
 
-/* Adds the functions of a file. A malformed entry ends its section. 0 or -ENOMEM. */
+/* Adds the functions of a file: of .eh_frame up to the first entry that is malformed, of
+ * .debug_frame if no entry is. 0 or -ENOMEM. */
 int fdes_add(struct fdes *, const struct source *);
 /* To be called once, after the last add. */
 void fdes_sort(struct fdes *);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "process/elf.h"
-#include "worker/internal/frames.h"
+#include "symbols/frames.h"
 
 #ifdef __x86_64__
 #include <libunwind.h>
@@ -289,7 +289,7 @@ static int find_row(struct unwind_step *w)
 	int err = -ENOENT;
 
 	for (int i = 0; i < 2 && err; i++) {
-		struct frames_row row;
+		struct frames_fde row;
 
 		if (!w->file->frames[i].len)
 			continue;
@@ -297,7 +297,7 @@ static int find_row(struct unwind_step *w)
 		if (err)
 			continue;
 		w->fde_at = w->file->frames_at[i] + row.at;
-		w->signal_frame = row.signal_frame;
+		w->signal_frame = row.is_signal_frame;
 	}
 	/* The entry begins at the lowest address, as the FDE is known to cover pc. */
 	w->table.start = INT32_MIN;

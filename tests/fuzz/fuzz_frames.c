@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sources: core/worker/frames.c
+// sources: core/symbols/frames.c
 // libs:
 // Any bytes as .eh_frame and as .debug_frame: the search ends inside of them, and where it says the
 // FDE is there is one.
@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/internal/frames.h"
+#include "symbols/frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void find(const char *p, uint64_t len, uint64_t pc)
 {
-	struct frames_row row;
+	struct frames_fde row;
 
 	if (!frames_find((struct fusee_str){p, len}, 0x1000, pc, &row) &&
 	    (row.at > len || len - row.at < 8))

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A pass over the entries of .eh_frame. */
-#include "worker/internal/frames.h"
+#include "symbols/frames.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -78,8 +77,9 @@ static uint64_t pointer(struct cursor *c, unsigned int encoding, uint64_t here)
 		c->bad = true;
 		return 0;
 	}
-	if (encoding & 0x70 & ~PE_PCREL)
-		c->bad = true; /* text-, data- or function-relative: not used in .eh_frame */
+	if (encoding & 0xf0 & ~PE_PCREL)
+		c->bad = true; /* text-, data- or function-relative, indirect: compilers write none
+				*/
 	return encoding & PE_PCREL ? v + here : v;
 }
 
@@ -140,40 +140,53 @@ static int cie_encoding(struct cursor *c, unsigned int *encoding, bool *signal_f
 	return c->bad ? -EBADMSG : 0;
 }
 
-int frames_find(struct fusee_str section, uint64_t vaddr, uint64_t pc, struct frames_row *ret)
+/* Reads the CIE at this position, unless it was the last that was read. */
+static bool load_cie(struct frames_pass *p, const struct cursor *all, uint64_t at)
 {
-	struct cursor all = {(const unsigned char *)section.p, 0, section.len, false}, e, cie;
-	uint64_t cie_at = UINT64_MAX;
-	unsigned int encoding = 0;
-	bool wide, cie_wide, signal_frame = false;
+	struct cursor from = {all->p, at, all->end, false}, cie;
+	bool wide;
+
+	if (p->is_cie && p->cie == at)
+		return true;
+	p->cie = at;
+	p->is_cie = next_entry(&from, &cie, &wide) && !fixed(&cie, wide ? 8 : 4) &&
+		    !cie_encoding(&cie, &p->encoding, &p->signal_frame);
+	return p->is_cie;
+}
+
+int frames_next(struct frames_pass *p, struct frames_fde *ret)
+{
+	struct cursor all = {(const unsigned char *)p->section.p, p->next, p->section.len, false},
+		      e;
+	bool wide;
 
 	for (;;) {
-		uint64_t at = all.at, id_at, id, lo, len;
+		uint64_t at = all.at, id_at, id;
 
 		if (!next_entry(&all, &e, &wide))
-			break;
+			return all.bad ? -EBADMSG : 0;
 		id_at = e.at;
 		id = fixed(&e, wide ? 8 : 4);
-		if (e.bad || !id || id > id_at) /* a CIE, or an invalid pointer */
-			continue;
-		if (cie_at != id_at - id) {
-			struct cursor from = {all.p, id_at - id, all.end, false};
-
-			cie_at = id_at - id;
-			if (!next_entry(&from, &cie, &cie_wide) || fixed(&cie, cie_wide ? 8 : 4) ||
-			    cie_encoding(&cie, &encoding, &signal_frame)) {
-				cie_at = UINT64_MAX;
-				continue;
-			}
-		}
-		lo = pointer(&e, encoding, vaddr + e.at);
-		len = pointer(&e, encoding & 0x0f, 0);
-		if (!e.bad && pc >= lo && pc - lo < len) {
-			*ret = (struct frames_row){at, signal_frame};
-			return 0;
-		}
+		if (e.bad || !id || id > id_at || !load_cie(p, &all, id_at - id))
+			continue; /* a CIE, or it cannot be read */
+		*ret = (struct frames_fde){.at = at, .is_signal_frame = p->signal_frame};
+		ret->start = pointer(&e, p->encoding, p->vaddr + e.at);
+		ret->len = pointer(&e, p->encoding & 0x07, 0);
+		p->next = all.at;
+		if (!e.bad)
+			return 1;
 	}
-	return all.bad ? -EBADMSG : -ENOENT;
+}
+
+int frames_find(struct fusee_str section, uint64_t vaddr, uint64_t pc, struct frames_fde *ret)
+{
+	struct frames_pass p = {.section = section, .vaddr = vaddr};
+	int r;
+
+	while ((r = frames_next(&p, ret)) > 0)
+		if (pc >= ret->start && pc - ret->start < ret->len)
+			return 0;
+	return r ? r : -ENOENT;
 }
 
 int frames_from_debug(char *bytes, uint64_t len)
