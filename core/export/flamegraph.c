@@ -290,7 +290,7 @@ static void put_losses(struct json *j, const struct fusee_profile *p, enum loss_
 	for (uint32_t i = 0; i < p->losses.n; i++) {
 		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->losses, i);
 
-		if (pprof_loss_stage(l) != stage || l->num <= 0)
+		if (loss_stage_of(l) != stage || l->num <= 0)
 			continue;
 		sum += (uint64_t)l->num;
 		if (n++ >= FACTS_REASONS)

@@ -73,7 +73,7 @@ static void put_losses(const struct fusee_profile *p, struct json *j)
 
 		json_open(j, NULL);
 		json_int(j, "samples", l->num);
-		json_text(j, "stage", loss_stage_text(pprof_loss_stage(l)));
+		json_text(j, "stage", loss_stage_text(loss_stage_of(l)));
 		json_str(j, "reason", l->key);
 		json_end(j);
 	}

@@ -15,7 +15,7 @@ static enum loss_stage stage_of(struct fusee_str reason)
 	return LOSS_STACK;
 }
 
-enum loss_stage pprof_loss_stage(const struct fusee_label *l)
+enum loss_stage loss_stage_of(const struct fusee_label *l)
 {
 	for (enum loss_stage i = LOSS_TICK; i <= LOSS_DELIVERY; i++)
 		if (fusee_text_is(l->str, loss_stage_text(i)))
@@ -23,14 +23,13 @@ enum loss_stage pprof_loss_stage(const struct fusee_label *l)
 	return stage_of(l->key);
 }
 
-void pprof_loss_write(struct buf *b, const struct fusee_label *l)
+void loss_comment_write(struct buf *b, const struct fusee_label *l)
 {
-	buf_printf(b, "fusee: %s %" PRId64 " samples: ", loss_stage_text(pprof_loss_stage(l)),
-		   l->num);
+	buf_printf(b, "fusee: %s %" PRId64 " samples: ", loss_stage_text(loss_stage_of(l)), l->num);
 	buf_add(b, l->key.p, l->key.len);
 }
 
-bool pprof_loss_read(const char *comment, enum loss_stage *stage, int64_t *n, const char **reason)
+bool loss_comment_read(const char *comment, enum loss_stage *stage, int64_t *n, const char **reason)
 {
 	static const struct {
 		const char *format;

@@ -12,9 +12,9 @@
 
 /* The stage of a loss of a profile, by its `str`, else by its reason. LOSS_STACK for reasons of
  * plugins. */
-enum loss_stage pprof_loss_stage(const struct fusee_label *);
-void pprof_loss_write(struct buf *, const struct fusee_label *);
+enum loss_stage loss_stage_of(const struct fusee_label *);
+void loss_comment_write(struct buf *, const struct fusee_label *);
 /* false: not the comment of a loss. *reason points into it. Also reads comments of earlier
  * versions, which name no stage. */
-bool pprof_loss_read(const char *comment, enum loss_stage *, int64_t *n, const char **reason);
+bool loss_comment_read(const char *comment, enum loss_stage *, int64_t *n, const char **reason);
 #endif

@@ -119,7 +119,7 @@ static int add_loss_of(struct builder *b, struct fusee_str key, struct fusee_str
 	memcpy(number, value.p, value.len);
 	number[value.len] = '\0';
 	l.key = fusee_text(reason);
-	builder_loss(b, pprof_loss_stage(&l), reason, strtoll(number, NULL, 10));
+	builder_loss(b, loss_stage_of(&l), reason, strtoll(number, NULL, 10));
 	free(reason);
 	return 0;
 }

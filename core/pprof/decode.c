@@ -434,7 +434,7 @@ static void read_comments(struct decoder *d)
 		const char *reason;
 		int64_t n;
 
-		if (pprof_loss_read(s, &stage, &n, &reason))
+		if (loss_comment_read(s, &stage, &n, &reason))
 			builder_loss(d->b, stage, reason, n);
 		else if (!pprof_interpreter_read(&d->interpreter, s))
 			builder_comment(d->b, "%s", s);

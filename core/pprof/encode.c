@@ -428,7 +428,7 @@ static void emit_comments(struct encoder *e)
 	}
 	for (uint32_t i = 0; i < p->losses.n; i++) {
 		buf_reset(&e->sub);
-		pprof_loss_write(&e->sub, FUSEE_AT(struct fusee_label, p->losses, i));
+		loss_comment_write(&e->sub, FUSEE_AT(struct fusee_label, p->losses, i));
 		emit_comment(e, e->sub.p, e->sub.len);
 	}
 	if (pprof_interpreter_write(p, emit_comment, e))

@@ -186,7 +186,7 @@ static void merge_rest(struct merge *m)
 		char *reason = strndup(l->key.p, l->key.len);
 
 		if (reason)
-			builder_loss(m->b, pprof_loss_stage(l), reason, l->num);
+			builder_loss(m->b, loss_stage_of(l), reason, l->num);
 		free(reason);
 	}
 	for (uint32_t i = 0; i < m->p->comments.n; i++) {

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "profiler/fetching.h"
+#include "record/internal/hints.h"
 #include "record/internal/package.h"
 #include "fetcher/fetcher.h"
 

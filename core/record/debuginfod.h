@@ -3,7 +3,6 @@
 #ifndef RECORD_DEBUGINFOD_H
 #define RECORD_DEBUGINFOD_H
 
-#include "base/buf.h"
 #include "console/options.h"
 #include "record/session.h"
 
@@ -20,7 +19,4 @@ int debuginfod_open(struct session *);
 int debuginfod_wait(struct session *, const struct collector *);
 /* Prints which files were fetched, and why others were not. */
 void debuginfod_print(const struct session *);
-/* Appends the option with a server that is likely to have the debug file of this file, unless this
- * recording has used that server. false: no such server is known. */
-bool debuginfod_hint(const struct session *, const char *path, struct buf *);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/found.h"
+#include "record/internal/found.h"
 
 #include <errno.h>
 #include <stdio.h>

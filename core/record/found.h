@@ -32,10 +32,6 @@ struct found_options {
  * one error or more were logged. What fails while it runs is logged as a warning. */
 int found_new(struct found **ret, const struct found_options *, const struct plugin_folder *);
 void found_free(struct found *); /* NULL is fine */
-/* Plugins that could not be started, or found nothing in time. */
-uint32_t found_failed(const struct found *);
-struct targets *found_targets(struct found *); /* borrowed */
-
 /* Calls each() for the names of this kind, sorted and each once: "ssh.service", "shop/web-1",
  * "db". 0 or -ENOMEM. */
 int found_names(const struct found *, enum name_kind, void (*each)(void *arg, const char *name),

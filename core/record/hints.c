@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "record/debuginfod.h"
 #include "record/internal/package.h"
 #include "record/internal/runtime.h"
 #include "profiler/build_profile.h"

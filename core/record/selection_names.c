@@ -7,6 +7,7 @@
 #include <sysexits.h>
 
 #include "base/log.h"
+#include "record/internal/found.h"
 #include "record/internal/name.h"
 #include "console/options.h"
 #include "process/cgroup_namespace.h"

@@ -19,7 +19,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "record/internal/command_text.h"
+#include "record/internal/account.h"
 #include "record/internal/entry.h"
+#include "record/internal/found.h"
 #include "process/procfs.h"
 
 #define TABLE_BYTES (8u << 20) /* in the kernel */

@@ -57,15 +57,6 @@ struct session {
 	bool stop;
 };
 
-/* What became of all samples that were due. */
-struct session_account {
-	struct loss_account losses;
-	struct perf_stream_counts counts;
-	struct stop_counts stop;
-	struct pipeline_stats stats;
-	uint64_t period_ns; /* of another event than CPU time: a number of events */
-};
-
 /* Where unwind tables are kept: $XDG_CACHE_HOME/fusee, ~/.cache/fusee, or /var/cache/fusee for
  * root. NULL: nowhere. The caller frees it. */
 char *session_cache_dir(void);
@@ -81,7 +72,6 @@ int session_open(struct session *);
 int session_run(struct session *);
 /* In ns of CPU time, or in events. */
 uint64_t session_period(const struct session *);
-void session_account(struct session *, struct session_account *);
 /* How profiles of this session are built, for build_profile(). Borrows from the session. */
 struct build_options session_build_options(struct session *);
 /* Waits for the command. */

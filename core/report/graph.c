@@ -298,7 +298,7 @@ static void put_comments(const struct fusee_profile *p, const struct fusee_profi
 
 		if (has_loss(said, l))
 			continue;
-		pprof_loss_write(&line, l);
+		loss_comment_write(&line, l);
 		put_line(out, "", (struct fusee_str){line.p, line.len});
 		buf_reset(&line);
 	}

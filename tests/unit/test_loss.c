@@ -21,7 +21,7 @@ static void check_sums(const struct loss_account *a)
 
 static enum loss_stage stage_of(const char *reason)
 {
-	return pprof_loss_stage(&(struct fusee_label){.key = fusee_text(reason)});
+	return loss_stage_of(&(struct fusee_label){.key = fusee_text(reason)});
 }
 
 TEST(each_reason_is_described)
@@ -133,11 +133,11 @@ TEST(comments_of_pprof_files)
 	int64_t n;
 
 	for (uint32_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-		CHECK(pprof_loss_read(all[i].comment, &stage, &n, &reason));
+		CHECK(loss_comment_read(all[i].comment, &stage, &n, &reason));
 		CHECK_STR(reason, all[i].reason);
 		CHECK_INT(stage, all[i].stage);
 		CHECK_INT(n, all[i].n);
 	}
 	for (uint32_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		CHECK(!pprof_loss_read(others[i], &stage, &n, &reason));
+		CHECK(!loss_comment_read(others[i], &stage, &n, &reason));
 }
