@@ -50,8 +50,11 @@ uint8_t fusee_json_leave(struct fusee_json_place *);
 /* A key of the innermost object. */
 void fusee_json_key(struct fusee_json_place *, const char *key, size_t n);
 
-/* The text that is the member `key` of the outermost object, terminated and truncated to size. The
- * JSON may be incomplete behind it. false: there is none, *to is "". */
+/* The first text with this state, terminated and truncated to size. The JSON may be incomplete or
+ * invalid behind it. false: there is none, *to is "". */
+bool fusee_json_text(struct fusee_str json, const struct fusee_json_edge *edges, uint32_t nedges,
+		     uint8_t state, char *to, size_t size);
+/* The same for the member `key` of the outermost object. */
 bool fusee_json_member(struct fusee_str json, const char *key, char *to, size_t size);
 
 #ifdef __cplusplus

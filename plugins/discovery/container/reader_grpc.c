@@ -110,7 +110,9 @@ static int add_label(struct reader_base *b, const struct fusee_proto_field *f)
 
 static int on_spec(struct reader_base *b, const struct fusee_proto_field *f)
 {
-	return f->number == 2 ? spec_cgroup(f->bytes, b->container.cgroup) : 0; /* of Any: value */
+	if (f->number == 2) /* of Any: value */
+		spec_cgroup(f->bytes, b->container.cgroup);
+	return 0;
 }
 
 static int on_containerd_container(struct reader_base *b, const struct fusee_proto_field *f)

@@ -33,7 +33,6 @@ int grpc_reader_begin(struct grpc_reader *);
 int grpc_reader_feed(struct grpc_reader *, const char *bytes, size_t n);
 int grpc_reader_end(struct grpc_reader *);
 
-/* The path of a control group in a container's specification (JSON); "" if it has none. 0 or
- * -ENOMEM. */
-int spec_cgroup(struct fusee_str spec, char path[CONTAINER_PATH]);
+/* The path of a control group in a container's specification (JSON); "" if it has none. */
+void spec_cgroup(struct fusee_str spec, char path[CONTAINER_PATH]);
 #endif

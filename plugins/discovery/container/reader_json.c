@@ -25,7 +25,7 @@ enum state {
 	ATTRIBUTES,
 	ATTRIBUTE,
 	MESSAGE,
-	LINUX,
+	LINUX, /* of a specification */
 	CGROUP,
 };
 
@@ -44,14 +44,7 @@ static const struct fusee_json_edge edges[] = {
 	{ACTOR, ATTRIBUTES, "Attributes"},
 	{ATTRIBUTES, ATTRIBUTE, ""},
 	{TOP, MESSAGE, "message"}, /* an error */
-	{TOP, LINUX, "linux"},     /* a specification */
-	{LINUX, CGROUP, "cgroupsPath"},
 };
-
-#define PLACE                                                              \
-	{                                                                  \
-		.edges = edges, .nedges = sizeof(edges) / sizeof(edges[0]) \
-	}
 
 struct json_reader {
 	struct reader_base *base;
@@ -251,7 +244,9 @@ int json_reader_begin(struct json_reader *r)
 	if (r->yajl)
 		yajl_free(r->yajl);
 	*r = (struct json_reader){
-		.base = base, .place = PLACE, .yajl = yajl_alloc(&callbacks, NULL, r)};
+		.base = base,
+		.place = {.edges = edges, .nedges = sizeof(edges) / sizeof(edges[0])},
+		.yajl = yajl_alloc(&callbacks, NULL, r)};
 	if (!r->yajl)
 		return -ENOMEM;
 	yajl_config(r->yajl, yajl_allow_multiple_values, base->ask == ASK_EVENTS);
@@ -300,60 +295,14 @@ const char *json_reader_message(const struct json_reader *r)
 
 /* ---- specifications ---- */
 
-struct spec {
-	struct fusee_json_place place;
-	char *path;
-};
-
-static int on_spec_key(void *arg, const unsigned char *key, size_t n)
+void spec_cgroup(struct fusee_str spec, char path[CONTAINER_PATH])
 {
-	struct spec *s = arg;
-
-	fusee_json_key(&s->place, (const char *)key, n);
-	return 1;
-}
-
-static int on_spec_string(void *arg, const unsigned char *text, size_t n)
-{
-	struct spec *s = arg;
-
-	if (fusee_json_state(&s->place) == CGROUP && n < CONTAINER_PATH && n && *text == '/')
-		fusee_text_copy(s->path, CONTAINER_PATH, (struct fusee_str){(const char *)text, n});
-	return 1;
-}
-
-static int on_spec_map(void *arg)
-{
-	return fusee_json_enter(&((struct spec *)arg)->place, false);
-}
-
-static int on_spec_array(void *arg)
-{
-	return fusee_json_enter(&((struct spec *)arg)->place, true);
-}
-
-static int on_spec_end(void *arg)
-{
-	fusee_json_leave(&((struct spec *)arg)->place);
-	return 1;
-}
-
-int spec_cgroup(struct fusee_str spec, char path[CONTAINER_PATH])
-{
-	static const yajl_callbacks of_spec = {.yajl_string = on_spec_string,
-					       .yajl_start_map = on_spec_map,
-					       .yajl_map_key = on_spec_key,
-					       .yajl_end_map = on_spec_end,
-					       .yajl_start_array = on_spec_array,
-					       .yajl_end_array = on_spec_end};
-	struct spec s = {.place = PLACE, .path = path};
-	yajl_handle yajl = yajl_alloc(&of_spec, NULL, &s);
+	static const struct fusee_json_edge of_spec[] = {{TOP, LINUX, "linux"},
+							 {LINUX, CGROUP, "cgroupsPath"}};
+	char text[CONTAINER_PATH + 1]; /* a path that fills it may have been truncated */
 
 	*path = '\0';
-	if (!yajl)
-		return -ENOMEM;
-	if (yajl_parse(yajl, (const unsigned char *)spec.p, spec.len) != yajl_status_ok)
-		*path = '\0';
-	yajl_free(yajl);
-	return 0;
+	if (fusee_json_text(spec, of_spec, 2, CGROUP, text, sizeof(text)) && *text == '/' &&
+	    strlen(text) < CONTAINER_PATH)
+		strcpy(path, text);
 }

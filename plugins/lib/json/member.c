@@ -8,6 +8,7 @@
 
 struct member {
 	struct fusee_json_place place;
+	uint8_t state;
 	char *to;
 	size_t size;
 	bool found;
@@ -25,7 +26,7 @@ static int on_string(void *arg, const unsigned char *text, size_t n)
 {
 	struct member *m = arg;
 
-	if (m->found || fusee_json_state(&m->place) != MEMBER)
+	if (m->found || fusee_json_state(&m->place) != m->state)
 		return 1;
 	n = n < m->size ? n : m->size - 1;
 	memcpy(m->to, text, n);
@@ -50,7 +51,8 @@ static int on_end(void *arg)
 	return 1;
 }
 
-bool fusee_json_member(struct fusee_str json, const char *key, char *to, size_t size)
+bool fusee_json_text(struct fusee_str json, const struct fusee_json_edge *edges, uint32_t nedges,
+		     uint8_t state, char *to, size_t size)
 {
 	static const yajl_callbacks callbacks = {.yajl_string = on_string,
 						 .yajl_start_map = on_map,
@@ -58,8 +60,10 @@ bool fusee_json_member(struct fusee_str json, const char *key, char *to, size_t 
 						 .yajl_end_map = on_end,
 						 .yajl_start_array = on_array,
 						 .yajl_end_array = on_end};
-	const struct fusee_json_edge edge = {FUSEE_JSON_TOP, MEMBER, key};
-	struct member m = {.place = {.edges = &edge, .nedges = 1}, .to = to, .size = size};
+	struct member m = {.place = {.edges = edges, .nedges = nedges},
+			   .state = state,
+			   .to = to,
+			   .size = size};
 	yajl_handle yajl = yajl_alloc(&callbacks, NULL, &m);
 
 	*to = '\0';
@@ -68,4 +72,11 @@ bool fusee_json_member(struct fusee_str json, const char *key, char *to, size_t 
 	yajl_parse(yajl, (const unsigned char *)(json.len ? json.p : ""), json.len);
 	yajl_free(yajl);
 	return m.found;
+}
+
+bool fusee_json_member(struct fusee_str json, const char *key, char *to, size_t size)
+{
+	const struct fusee_json_edge edge = {FUSEE_JSON_TOP, MEMBER, key};
+
+	return fusee_json_text(json, &edge, 1, MEMBER, to, size);
 }
