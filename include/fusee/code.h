@@ -22,6 +22,26 @@ struct fusee_code {
 	uint64_t vaddr; /* of the first byte */
 };
 
+/* The number in the 4 bytes at p, and the same with its sign. */
+static inline uint32_t fusee_code_u32(const unsigned char *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline int64_t fusee_code_s32(const unsigned char *p)
+{
+	return (int32_t)fusee_code_u32(p);
+}
+
+/* The address that an instruction refers to by its last 4 bytes, which end before byte `end`. */
+static inline uint64_t fusee_code_target(const struct fusee_code *c, uint32_t end)
+{
+	return c->vaddr + end + (uint64_t)fusee_code_s32(c->at + end - 4);
+}
+
 #define FUSEE_CODE_MOST (1u << 20) /* bytes of a function that is read */
 
 /* Reads [r.lo, r.hi). 0, -EBADMSG (empty, or more than FUSEE_CODE_MOST), -ENOMEM, or what
@@ -92,11 +112,8 @@ static inline int fusee_find_cold(const struct fusee_unwinder_host *host, uint64
 	for (uint32_t i = 0; i + 6 <= code->n; i++) {
 		const unsigned char *p = code->at + i;
 		uint32_t n = p[0] == 0xe9 ? 1 : p[0] == 0x0f && (p[1] & 0xf0) == 0x80 ? 2 : 0;
-		int32_t distance;
-		uint64_t to;
+		uint64_t to = fusee_code_target(code, i + n + 4);
 
-		memcpy(&distance, p + n, sizeof(distance));
-		to = code->vaddr + i + n + 4 + (uint64_t)(int64_t)distance;
 		if (n && to - code->vaddr >= code->n)
 			fusee_count_jump(host, file, c, to);
 	}
@@ -138,7 +155,6 @@ static inline int fusee_code_uses(const struct fusee_code *c, enum fusee_use how
 {
 	for (uint32_t i = 0; i + 2 <= c->n; i++) {
 		unsigned char op = c->at[i], mod = c->at[i + 1];
-		int32_t distance = 0;
 
 		if (how == FUSEE_USE_ADDRESS) {
 			if ((op == 0x8d && fusee_has_offset(c, i + 1, offset)) ||
@@ -152,9 +168,8 @@ static inline int fusee_code_uses(const struct fusee_code *c, enum fusee_use how
 			continue;
 		if (fusee_has_offset(c, i + 1, offset))
 			return 1;
-		if (vaddr && (mod & 0xc7) == 5 && i + 6 <= c->n)
-			memcpy(&distance, c->at + i + 2, sizeof(distance));
-		if (distance && c->vaddr + i + 6 + (uint64_t)(int64_t)distance == vaddr)
+		if (vaddr && (mod & 0xc7) == 5 && i + 6 <= c->n &&
+		    fusee_code_target(c, i + 6) == vaddr)
 			return 1;
 	}
 	return 0;
@@ -179,7 +194,6 @@ static inline int fusee_function_uses(const struct fusee_unwinder_host *host, ui
 {
 	struct fusee_range at;
 	struct fusee_code code, callee;
-	int32_t distance;
 	int err, uses;
 
 	err = host->file_symbol(file, function, &at);
@@ -190,9 +204,7 @@ static inline int fusee_function_uses(const struct fusee_unwinder_host *host, ui
 	for (uint32_t i = 0; i + 5 <= code.n && !uses; i++) {
 		if ((code.at[i] & 0xfe) != 0xe8) /* call, jmp */
 			continue;
-		memcpy(&distance, code.at + i + 1, sizeof(distance));
-		if (host->file_function(file, code.vaddr + i + 5 + (uint64_t)(int64_t)distance,
-					&at) ||
+		if (host->file_function(file, fusee_code_target(&code, i + 5), &at) ||
 		    fusee_read_accessor(host, file, at, &callee))
 			continue;
 		uses = fusee_code_uses(&callee, how, offset, vaddr);
@@ -201,6 +213,13 @@ static inline int fusee_function_uses(const struct fusee_unwinder_host *host, ui
 	free(code.at);
 	return uses;
 }
+
+/* What contradicts what is known of a release's structs. */
+struct fusee_doubt {
+	const char *function; /* NULL: nothing does */
+	uint32_t offset;      /* that it should use */
+	int missing;          /* 1: the file has no such function */
+};
 
 #ifdef __cplusplus
 }

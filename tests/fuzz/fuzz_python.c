@@ -70,7 +70,7 @@ static void places(const uint8_t *data, size_t size)
 			python_version_words(3u << 24 | minors[i] << 16, words);
 		else if (python_debug_words(copy, n, words))
 			break;
-		python_find_places((struct python_code_bytes){copy, n}, words, &f);
+		python_find_places((struct fusee_code){copy, n, 0}, words, &f);
 		if (f.prologue > n || f.epilogue > f.epilogue_end || f.epilogue_end > n ||
 		    (f.place & ~PYTHON_BELOW_FP) > PYTHON_MOST_FRAME + 8)
 			abort();
@@ -78,8 +78,8 @@ static void places(const uint8_t *data, size_t size)
 			if (f.unlinked[k] > n)
 				abort();
 	}
-	python_find_counter((struct python_code_bytes){copy, n}, n, 0);
-	python_find_counter((struct python_code_bytes){copy, n}, n, 1);
+	python_find_counter((struct fusee_code){copy, n, n}, 0);
+	python_find_counter((struct fusee_code){copy, n, n}, 1);
 	free(copy);
 }
 

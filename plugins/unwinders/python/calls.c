@@ -27,20 +27,6 @@ struct search {
 	struct python_calls *found;
 };
 
-static int32_t s32(const unsigned char *p)
-{
-	int32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-/* The target of the relative operand of 4 bytes at i. */
-static uint64_t relative(const struct fusee_code *c, uint32_t i)
-{
-	return c->vaddr + i + 4 + (uint64_t)(int64_t)s32(c->at + i);
-}
-
 /* ---- a use of the table ---- */
 
 /* The address that a `lea N(%rip),%reg` near before byte i puts into the register. 0: there is
@@ -51,7 +37,7 @@ static uint64_t lea_before(const struct fusee_code *c, uint32_t i, uint32_t reg)
 		if (k + 7 <= i && (c->at[k] & 0xfb) == 0x48 && c->at[k + 1] == 0x8d &&
 		    (c->at[k + 2] & 0xc7) == 5 &&
 		    ((uint32_t)(c->at[k + 2] >> 3 & 7) | (uint32_t)(c->at[k] >> 2 & 1) << 3) == reg)
-			return relative(c, k + 3);
+			return fusee_code_target(c, k + 7);
 	return 0;
 }
 
@@ -69,7 +55,9 @@ static uint64_t use_at(const struct fusee_code *c, uint32_t i, unsigned char how
 		return 0;
 	*n = (sib & 7) == 5 ? 7 : 3;
 	if (*n == 7)
-		return i + 7 <= c->n && s32(c->at + i + 3) > 0 ? (uint64_t)s32(c->at + i + 3) : 0;
+		return i + 7 <= c->n && fusee_code_s32(c->at + i + 3) > 0
+			       ? (uint64_t)fusee_code_s32(c->at + i + 3)
+			       : 0;
 	return lea_before(c, i, (sib & 7) | (rex & 1) << 3);
 }
 
@@ -138,7 +126,7 @@ static uint32_t goes_on(const struct fusee_code *c, uint64_t at)
 		if (*p == 0xeb)
 			at += 2 + (uint64_t)(int64_t)(signed char)p[1];
 		else if (*p == 0xe9)
-			at += 5 + (uint64_t)(int64_t)s32(p + 1);
+			at += 5 + (uint64_t)fusee_code_s32(p + 1);
 		else if ((*p & 0xfa) == 0x48 && p[1] == 0x89 && p[2] >> 6 == 3)
 			at += 3;
 		else
@@ -153,7 +141,7 @@ static void add_targets(struct search *s, const struct fusee_code *c, uint32_t e
 {
 	for (uint32_t i = 0; i + 5 <= c->n && s->ntargets < INSTRUCTIONS + MOST_TARGETS; i++)
 		if (c->at[i] == 0xe8 && goes_on(c, i + 5) == end)
-			s->target[s->ntargets++] = relative(c, i + 1);
+			s->target[s->ntargets++] = fusee_code_target(c, i + 5);
 }
 
 /* Finds the table by its use in the function or in a callee. Returns where the function ends; 0: no
@@ -169,8 +157,10 @@ static uint32_t find_table(struct search *s, const struct fusee_code *c)
 		if (use_at(c, i, 0x14, &n) == s->found->table)
 			return goes_on(c, i + n);
 	for (uint32_t i = 0; i + 5 <= c->n; i++) {
-		if (c->at[i] != 0xe8 || s->host->file_function(s->file, relative(c, i + 1), &at) ||
-		    at.lo != relative(c, i + 1) || fusee_read_code(s->host, s->file, at, &other))
+		if (c->at[i] != 0xe8 ||
+		    s->host->file_function(s->file, fusee_code_target(c, i + 5), &at) ||
+		    at.lo != fusee_code_target(c, i + 5) ||
+		    fusee_read_code(s->host, s->file, at, &other))
 			continue;
 		s->found->table = table_in(s, &other, 0x24);
 		free(other.at);
@@ -193,8 +183,7 @@ static uint32_t place_at(const struct search *s, uint64_t call)
 		return 0;
 	if (fusee_read_code(s->host, s->file, at, &c))
 		return 0;
-	place = python_find_entry_before((struct python_code_bytes){c.at, c.n},
-					 (uint32_t)(call - at.lo), s->words);
+	place = python_find_entry_before(c, (uint32_t)(call - at.lo), s->words);
 	free(c.at);
 	return place;
 }
@@ -214,7 +203,7 @@ static int add_calls(struct search *s, const struct fusee_code *c, uint32_t from
 	uint32_t n;
 
 	for (uint32_t i = from; i < to; i++) {
-		if (c->at[i] == 0xe8 && i + 5 <= c->n && is_target(s, relative(c, i + 1)))
+		if (c->at[i] == 0xe8 && i + 5 <= c->n && is_target(s, fusee_code_target(c, i + 5)))
 			n = 5;
 		else if (use_at(c, i, 0x14, &n) != f->table)
 			continue;

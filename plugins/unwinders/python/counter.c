@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the counter of code objects, by the instructions of the function that makes them. */
-#include <string.h>
-
 #include "find.h"
 
 #define NEAR 64u           /* bytes from a load to the store, or from lea to the load, at most */
@@ -15,32 +13,23 @@ struct operand {
 	uint32_t end; /* of the instruction, from the function's beginning */
 };
 
-static uint32_t u32(const unsigned char *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 /* The address that a `lea N(%rip),%reg` near before byte i puts into the register; 0: there is
  * none. */
-static uint64_t address_in(struct python_code_bytes c, uint64_t vaddr, uint32_t i, uint32_t reg)
+static uint64_t address_in(struct fusee_code c, uint32_t i, uint32_t reg)
 {
 	uint32_t from = i > NEAR ? i - NEAR : 0;
 
 	for (uint32_t k = i; k-- > from;)
 		if ((c.at[k] & 0xfb) == 0x48 && k + 7 <= i && c.at[k + 1] == 0x8d &&
 		    (c.at[k + 2] & 0xc7) == 5 && (uint32_t)(c.at[k + 2] >> 3 & 7) == reg)
-			return vaddr + k + 7 + (uint64_t)(int64_t)(int32_t)u32(c.at + k + 3);
+			return fusee_code_target(&c, k + 7);
 	return 0;
 }
 
 /* Decodes the memory operand, of 4 bytes, of the instruction whose opcode is byte i. */
-static struct operand operand_at(struct python_code_bytes c, uint64_t vaddr, uint32_t i,
-				 int in_struct)
+static struct operand operand_at(struct fusee_code c, uint32_t i, int in_struct)
 {
-	uint32_t mod = c.at[i + 1] >> 6, rm = c.at[i + 1] & 7, disp = u32(c.at + i + 2);
+	uint32_t mod = c.at[i + 1] >> 6, rm = c.at[i + 1] & 7, disp = fusee_code_u32(c.at + i + 2);
 	struct operand o = {.reg = 8, .end = i + 6};
 
 	if (i && (c.at[i - 1] & 0xf8) == 0x48) /* 8 bytes */
@@ -51,17 +40,17 @@ static struct operand operand_at(struct python_code_bytes c, uint64_t vaddr, uin
 			o.reg = rm;
 		}
 	} else if (!mod && rm == 5) {
-		o.at = vaddr + i + 6 + (uint64_t)(int64_t)(int32_t)disp;
+		o.at = fusee_code_target(&c, i + 6);
 	} else if (!mod && rm != 4) {
 		o.end = i + 2;
-		o.at = address_in(c, vaddr, i, rm);
+		o.at = address_in(c, i, rm);
 		o.reg = rm;
 	}
 	return o;
 }
 
 /* Is there an instruction in [from, to) that adds 1? */
-static int is_raised(struct python_code_bytes c, uint32_t from, uint32_t to)
+static int is_raised(struct fusee_code c, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i + 3 <= to; i++) {
 		const unsigned char *p = c.at + i;
@@ -75,22 +64,21 @@ static int is_raised(struct python_code_bytes c, uint32_t from, uint32_t to)
 }
 
 /* Is the value of this load stored again where it was, with 1 added? */
-static int is_counted(struct python_code_bytes c, uint64_t vaddr, struct operand load,
-		      int in_struct)
+static int is_counted(struct fusee_code c, struct operand load, int in_struct)
 {
 	for (uint32_t i = load.end; i < load.end + NEAR && i + 6 <= c.n; i++) {
 		struct operand store;
 
 		if (c.at[i] != 0x89)
 			continue;
-		store = operand_at(c, vaddr, i, in_struct);
+		store = operand_at(c, i, in_struct);
 		if (store.at == load.at && store.reg == load.reg && is_raised(c, load.end, i))
 			return 1;
 	}
 	return 0;
 }
 
-uint64_t python_find_counter(struct python_code_bytes c, uint64_t vaddr, int in_struct)
+uint64_t python_find_counter(struct fusee_code c, int in_struct)
 {
 	uint64_t found = 0;
 
@@ -99,8 +87,8 @@ uint64_t python_find_counter(struct python_code_bytes c, uint64_t vaddr, int in_
 
 		if (c.at[i] != 0x8b)
 			continue;
-		load = operand_at(c, vaddr, i, in_struct);
-		if (!load.at || !is_counted(c, vaddr, load, in_struct))
+		load = operand_at(c, i, in_struct);
+		if (!load.at || !is_counted(c, load, in_struct))
 			continue;
 		if (found && found != load.at)
 			return 0;

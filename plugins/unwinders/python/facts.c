@@ -88,8 +88,8 @@ static uint32_t offset_of(const uint32_t *words, enum what what)
 	return 0;
 }
 
-struct python_doubt python_check_facts(const struct fusee_unwinder_host *host, uint64_t file,
-				       uint64_t runtime, const uint32_t *words)
+struct fusee_doubt python_check_facts(const struct fusee_unwinder_host *host, uint64_t file,
+				      uint64_t runtime, const uint32_t *words)
 {
 	uint32_t minor = words[PYTHON_VERSION] >> 8;
 
@@ -106,7 +106,7 @@ struct python_doubt python_check_facts(const struct fusee_unwinder_host *host, u
 					   f->what == TEXT ? FUSEE_USE_ADDRESS : FUSEE_USE_VALUE,
 					   offset, vaddr);
 		if (used <= 0)
-			return (struct python_doubt){f->function, offset, used < 0};
+			return (struct fusee_doubt){f->function, offset, used < 0};
 	}
-	return (struct python_doubt){NULL, 0, 0};
+	return (struct fusee_doubt){NULL, 0, 0};
 }

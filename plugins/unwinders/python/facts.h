@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * * Releases of a minor version usually have the same layouts. Before 3.13 a file does not describe
+ * Releases of a minor version usually have the same layouts. Before 3.13 a file does not describe
  * its layouts, so the table of a minor version is compared with the offsets that exported functions
  * of the file use.
  */
@@ -9,15 +9,9 @@
 
 #include <fusee/code.h>
 
-struct python_doubt {
-	const char *function; /* NULL: the file is as the table says */
-	uint32_t offset;      /* that it should use */
-	int missing;          /* 1: the file has no such function */
-};
-
 /* Finds the first fact of the file that contradicts the table, or is missing. runtime: vaddr of
  * _PyRuntime. */
-struct python_doubt python_check_facts(const struct fusee_unwinder_host *host, uint64_t file,
-				       uint64_t runtime, const uint32_t *words);
+struct fusee_doubt python_check_facts(const struct fusee_unwinder_host *host, uint64_t file,
+				      uint64_t runtime, const uint32_t *words);
 
 #endif

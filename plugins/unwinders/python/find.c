@@ -7,14 +7,6 @@
 
 #define BEGINNING 0x180 /* the most bytes of a prologue */
 
-static uint32_t u32(const unsigned char *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 /* Is it an operand D(%rsp), with its ModRM byte at p? Returns its length; 0: it is not. */
 static uint32_t of_sp(const unsigned char *p, uint32_t *disp)
 {
@@ -25,7 +17,7 @@ static uint32_t of_sp(const unsigned char *p, uint32_t *disp)
 		*disp = p[2];
 		return p[2] < 128 ? 3 : 0;
 	case 2:
-		*disp = u32(p + 2);
+		*disp = fusee_code_u32(p + 2);
 		return *disp < PYTHON_MOST_FRAME ? 6 : 0;
 	default:
 		return 0;
@@ -104,7 +96,7 @@ static uint32_t below_fp(const unsigned char *p, uint32_t *disp)
 {
 	if ((p[0] & 7) != 5 || (p[0] >> 6 != 1 && p[0] >> 6 != 2))
 		return 0;
-	*disp = 0u - (p[0] >> 6 == 1 ? (uint32_t)(int8_t)p[1] : u32(p + 1));
+	*disp = 0u - (p[0] >> 6 == 1 ? (uint32_t)(int8_t)p[1] : fusee_code_u32(p + 1));
 	return *disp > 0 && *disp < PYTHON_MOST_FRAME ? (p[0] >> 6 == 1 ? 2 : 5) : 0;
 }
 
@@ -159,7 +151,7 @@ static uint32_t filled_at(const unsigned char *p, uint32_t current)
 }
 
 /* Does the function take the address of this place? */
-static int is_taken(struct python_code_bytes code, uint32_t place)
+static int is_taken(struct fusee_code code, uint32_t place)
 {
 	for (uint32_t i = 0; i + 16 <= code.n; i++)
 		if ((code.at[i] & 0xfb) == 0x48 && code.at[i + 1] == 0x8d &&
@@ -168,8 +160,7 @@ static int is_taken(struct python_code_bytes code, uint32_t place)
 	return 0;
 }
 
-uint32_t python_find_entry_before(struct python_code_bytes code, uint32_t end,
-				  const uint32_t *words)
+uint32_t python_find_entry_before(struct fusee_code code, uint32_t end, const uint32_t *words)
 {
 	uint32_t place;
 
@@ -245,7 +236,7 @@ static void find_register(const unsigned char *code, const uint32_t *words, stru
 }
 
 /* Do only jumps and moves between registers follow, from `at` to `end`? */
-static int leads_to(struct python_code_bytes code, uint64_t at, uint32_t end)
+static int leads_to(struct fusee_code code, uint64_t at, uint32_t end)
 {
 	for (int i = 0; i < 5 && at + 5 <= code.n; i++) {
 		const unsigned char *p = code.at + at;
@@ -255,7 +246,7 @@ static int leads_to(struct python_code_bytes code, uint64_t at, uint32_t end)
 		if (*p == 0xeb)
 			at += 2 + (uint64_t)(int8_t)p[1];
 		else if (*p == 0xe9)
-			at += 5 + (uint64_t)(int32_t)u32(p + 1);
+			at += 5 + (uint64_t)fusee_code_s32(p + 1);
 		else if ((*p & 0xfa) == 0x48 && p[1] == 0x89 && p[2] >> 6 == 3)
 			at += 3;
 		else
@@ -265,7 +256,7 @@ static int leads_to(struct python_code_bytes code, uint64_t at, uint32_t end)
 }
 
 /* 3.8 to 3.10: finds the function's last calls. Behind them the frame is unlinked. */
-static void find_returns(struct python_code_bytes code, uint32_t end, struct python_places *f)
+static void find_returns(struct fusee_code code, uint32_t end, struct python_places *f)
 {
 	uint32_t n = 0;
 
@@ -275,7 +266,7 @@ static void find_returns(struct python_code_bytes code, uint32_t end, struct pyt
 }
 
 /* Finds the epilogue of a function that keeps a frame pointer: behind `leave`. */
-static void find_leave(struct python_code_bytes code, struct python_places *f)
+static void find_leave(struct fusee_code code, struct python_places *f)
 {
 	if (memcmp(code.at, "\x55\x48\x89\xe5", 4) && memcmp(code.at + 4, "\x55\x48\x89\xe5", 4))
 		return;
@@ -288,15 +279,16 @@ static void find_leave(struct python_code_bytes code, struct python_places *f)
 }
 
 /* Finds the epilogue, which begins with `add $N,%rsp`, by the `sub $N,%rsp` of the prologue. */
-static void find_epilogue(struct python_code_bytes code, struct python_places *f)
+static void find_epilogue(struct fusee_code code, struct python_places *f)
 {
 	uint32_t size = 0, n;
 
 	for (uint32_t i = 0; i + 7 < 64 && !size; i++)
 		if (!memcmp(code.at + i, "\x48\x81\xec", 3))
-			size = u32(code.at + i + 3);
+			size = fusee_code_u32(code.at + i + 3);
 	for (uint32_t i = 0; size && i + 7 + 32 < code.n; i++) {
-		if (memcmp(code.at + i, "\x48\x81\xc4", 3) || u32(code.at + i + 3) != size)
+		if (memcmp(code.at + i, "\x48\x81\xc4", 3) ||
+		    fusee_code_u32(code.at + i + 3) != size)
 			continue;
 		for (n = 7; n < 32 && code.at[i + n] != 0xc3; n++)
 			;
@@ -309,8 +301,7 @@ static void find_epilogue(struct python_code_bytes code, struct python_places *f
 	}
 }
 
-void python_find_places(struct python_code_bytes code, const uint32_t *words,
-			struct python_places *found)
+void python_find_places(struct fusee_code code, const uint32_t *words, struct python_places *found)
 {
 	memset(found, 0, sizeof(*found));
 	if (code.n < BEGINNING + 128)

@@ -28,14 +28,6 @@ struct interpreter {
 
 /* ---- the version ---- */
 
-static uint32_t u32(const unsigned char *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 /* Returns "3.9.18" or "3.10.0rc1" as PY_VERSION_HEX without the kind of release. 0: the text is no
  * version. */
 static uint32_t parse_version(const char text[16])
@@ -66,9 +58,10 @@ static uint32_t version_in_code(const struct interpreter *in)
 		uint32_t version;
 
 		if ((code[i] & 0xfb) == 0x48 && code[i + 1] == 0x8d && (code[i + 2] & 0xc7) == 5)
-			to = at.lo + i + 7 + (uint64_t)(int32_t)u32(code + i + 3); /* lea N(%rip) */
+			to = at.lo + i + 7 +
+			     (uint64_t)fusee_code_s32(code + i + 3); /* lea N(%rip) */
 		else if ((code[i] & 0xf8) == 0xb8)
-			to = u32(code + i + 1); /* mov $N */
+			to = fusee_code_u32(code + i + 1); /* mov $N */
 		if (!to || in->host->file_read(in->file, to, text, sizeof(text) - 1))
 			continue;
 		version = parse_version(text);
@@ -135,8 +128,7 @@ static uint64_t counter_in(const struct interpreter *in, struct fusee_range at)
 
 	if (fusee_read_code(in->host, in->file, at, &code))
 		return 0;
-	found = python_find_counter((struct python_code_bytes){code.at, code.n}, at.lo,
-				    in->words[PYTHON_FAMILY] == PYTHON_CHAIN);
+	found = python_find_counter(code, in->words[PYTHON_FAMILY] == PYTHON_CHAIN);
 	free(code.at);
 	return found;
 }
@@ -155,7 +147,7 @@ static uint64_t counter_in_callees(const struct interpreter *in)
 	for (uint32_t i = 0; i + 5 <= code.n && !found; i++) {
 		if (code.at[i] != 0xe8) /* call */
 			continue;
-		to = at.lo + i + 5 + (uint64_t)(int64_t)(int32_t)u32(code.at + i + 1);
+		to = fusee_code_target(&code, i + 5);
 		if (!in->host->file_function(in->file, to, &callee) && callee.lo == to)
 			found = counter_in(in, callee);
 	}
@@ -225,7 +217,7 @@ static int publish(struct interpreter *in)
 	struct python_places places;
 	int err;
 
-	python_find_places((struct python_code_bytes){in->code.at, in->code.n}, in->words, &places);
+	python_find_places(in->code, in->words, &places);
 	find_cold(in);
 	find_counter(in);
 	in->claim_flags = claim_flags(in);
@@ -290,7 +282,7 @@ static int is_stripped(const struct interpreter *in, const struct fusee_file_inf
  * returns. */
 static int doubt(const struct interpreter *in, int r)
 {
-	struct python_doubt d = python_check_facts(in->host, in->file, in->runtime.lo, in->words);
+	struct fusee_doubt d = python_check_facts(in->host, in->file, in->runtime.lo, in->words);
 	uint32_t minor = in->version >> 16 & 255, micro = in->version >> 8 & 255;
 
 	if (!d.function)

@@ -57,7 +57,7 @@ static int read_file(uint64_t file, uint64_t at, void *to, uint32_t n)
 	return 0;
 }
 
-static struct python_doubt check(void)
+static struct fusee_doubt check(void)
 {
 	static const struct fusee_unwinder_host host = {
 		.file_symbol = symbol, .file_function = function, .file_read = read_file};

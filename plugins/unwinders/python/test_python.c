@@ -27,7 +27,7 @@ static uint64_t counter(const unsigned char *code, uint32_t n, int in_struct)
 	uint64_t found;
 
 	memcpy(exact, code, n);
-	found = python_find_counter((struct python_code_bytes){exact, n}, 0x1760e2, in_struct);
+	found = python_find_counter((struct fusee_code){exact, n, 0x1760e2}, in_struct);
 	free(exact);
 	return found;
 }

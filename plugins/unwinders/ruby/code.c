@@ -5,26 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t ruby_s32(const unsigned char *p)
-{
-	int32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-uint64_t ruby_target(const struct fusee_code *c, uint32_t i, uint32_t behind)
-{
-	return c->vaddr + i + behind + (uint64_t)ruby_s32(c->at + i + behind - 4);
-}
-
 uint32_t ruby_load(const unsigned char *p, int64_t *offset)
 {
 	uint32_t mode = p[2] >> 6;
 
 	if ((p[0] & 0xfb) != 0x48 || p[1] != 0x8b || (p[2] & 7) != 0 || mode == 3)
 		return 0;
-	*offset = mode == 1 ? (signed char)p[3] : mode == 2 ? ruby_s32(p + 3) : 0;
+	*offset = mode == 1 ? (signed char)p[3] : mode == 2 ? fusee_code_s32(p + 3) : 0;
 	return mode == 1 ? 4 : mode == 2 ? 7 : 3;
 }
 
@@ -62,6 +49,6 @@ void ruby_search_calls(const struct ruby_file *in, const struct fusee_code *c,
 	struct fusee_range at;
 
 	for (uint32_t i = 0; i + 5 <= c->n; i++)
-		if ((c->at[i] & 0xfe) == 0xe8 && ruby_begins(in, ruby_target(c, i, 5), &at))
+		if ((c->at[i] & 0xfe) == 0xe8 && ruby_begins(in, fusee_code_target(c, i + 5), &at))
 			ruby_search_add(s, at);
 }

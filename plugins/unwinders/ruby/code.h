@@ -19,10 +19,6 @@ struct ruby_file {
 	uint32_t words[RUBY_WORDS];
 };
 
-/* The signed 32 bits at p. */
-int64_t ruby_s32(const unsigned char *p);
-/* Where a reference of 32 bits, which ends `behind` bytes behind byte i, leads to. */
-uint64_t ruby_target(const struct fusee_code *c, uint32_t i, uint32_t behind);
 /* Bytes of mov D(%rax),%reg at p, which has 7, and *offset: D. 0: it is another instruction. */
 uint32_t ruby_load(const unsigned char *p, int64_t *offset);
 void ruby_set_address(uint32_t *words, uint64_t vaddr);

@@ -24,7 +24,7 @@ static void read_loads(const struct fusee_code *c, struct loads *l)
 	if (i + 7 > c->n ||
 	    (memcmp(c->at + i, "\x48\x8b\x05", 3) && memcmp(c->at + i, "\x48\x8d\x05", 3)))
 		return;
-	l->from = ruby_target(c, i, 7);
+	l->from = fusee_code_target(c, i + 7);
 	l->is_own = c->at[i + 1] == 0x8d;
 	for (i += 7; l->n < LOADS && i + 7 <= c->n; i += size) {
 		if (!memcmp(c->at + i, "\x48\x85\xc0\x74", 4)) {

@@ -11,8 +11,8 @@
 #define CONTEXT_FRAME 16
 #define FRAME_SELF 24
 
-struct ruby_doubt ruby_check_facts(const struct fusee_unwinder_host *host, uint64_t file,
-				   const uint32_t *words)
+struct fusee_doubt ruby_check_facts(const struct fusee_unwinder_host *host, uint64_t file,
+				    const uint32_t *words)
 {
 	/* each of these functions, or a function that it calls, uses an offset that the
 	 * step uses */
@@ -38,7 +38,7 @@ struct ruby_doubt ruby_check_facts(const struct fusee_unwinder_host *host, uint6
 					       facts[i].offset, 0);
 
 		if (used <= 0)
-			return (struct ruby_doubt){facts[i].function, facts[i].offset, used < 0};
+			return (struct fusee_doubt){facts[i].function, facts[i].offset, used < 0};
 	}
-	return (struct ruby_doubt){NULL, 0, 0};
+	return (struct fusee_doubt){NULL, 0, 0};
 }

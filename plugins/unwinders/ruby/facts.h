@@ -5,14 +5,8 @@
 
 #include <fusee/code.h>
 
-struct ruby_doubt {
-	const char *function; /* NULL: the file is as the table says */
-	uint32_t offset;      /* that it should use */
-	int missing;          /* 1: the file has no such function */
-};
-
 /* Finds the first fact of the file that contradicts the table, or is missing. */
-struct ruby_doubt ruby_check_facts(const struct fusee_unwinder_host *host, uint64_t file,
-				   const uint32_t *words);
+struct fusee_doubt ruby_check_facts(const struct fusee_unwinder_host *host, uint64_t file,
+				    const uint32_t *words);
 
 #endif

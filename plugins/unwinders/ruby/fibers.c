@@ -24,7 +24,7 @@ static int function_in(const struct ruby_file *in, const struct fusee_code *c, u
 		if ((c->at[i] & 0xfb) == 0x48 && c->at[i + 1] == 0x8d &&
 		    (c->at[i + 2] & 0xc7) == 5 &&
 		    ((c->at[i] & 4u) << 1 | (c->at[i + 2] >> 3 & 7u)) == reg &&
-		    ruby_begins(in, ruby_target(c, i, 7), at))
+		    ruby_begins(in, fusee_code_target(c, i + 7), at))
 			return 1;
 	return 0;
 }

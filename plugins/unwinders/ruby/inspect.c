@@ -41,8 +41,8 @@ static uint32_t end_of_return(const struct fusee_code *c, uint32_t from)
 static uint32_t jump_at(const struct fusee_code *c, uint32_t i)
 {
 	const unsigned char *p = c->at + i;
-	uint64_t to = p[0] == 0xe9                     ? i + 5 + (uint64_t)ruby_s32(p + 1)
-		      : p[0] == 0x0f && p[1] == 0x84   ? i + 6 + (uint64_t)ruby_s32(p + 2)
+	uint64_t to = p[0] == 0xe9                     ? i + 5 + (uint64_t)fusee_code_s32(p + 1)
+		      : p[0] == 0x0f && p[1] == 0x84   ? i + 6 + (uint64_t)fusee_code_s32(p + 2)
 		      : (p[0] == 0xeb || p[0] == 0x74) ? i + 2 + (uint64_t)(signed char)p[1]
 						       : c->n;
 
@@ -73,7 +73,7 @@ static void find_exec_end(const struct fusee_code *c, uint64_t core, uint32_t *w
 	uint32_t at = 0;
 
 	for (uint32_t i = 0; i + 5 <= c->n && !at; i++)
-		if (c->at[i] == 0xe8 && ruby_target(c, i, 5) == core)
+		if (c->at[i] == 0xe8 && fusee_code_target(c, i + 5) == core)
 			at = i + 5;
 	if (!at)
 		return;
@@ -171,7 +171,7 @@ static int follow(struct ruby_file *in, struct ruby_search *s, uint32_t i)
 	if (fusee_read_code(in->host, in->file, s->at[i], &c))
 		return 0;
 	for (uint32_t k = 0; k + 5 <= c.n && !in->core.hi; k++) {
-		if ((c.at[k] & 0xfe) != 0xe8 || !ruby_begins(in, ruby_target(&c, k, 5), &at))
+		if ((c.at[k] & 0xfe) != 0xe8 || !ruby_begins(in, fusee_code_target(&c, k + 5), &at))
 			continue;
 		if (is_core(in, at)) {
 			in->exec = s->at[i];
@@ -220,7 +220,7 @@ static void add_references(struct references *r, const struct fusee_code *c)
 	for (uint32_t i = 1; i + 5 <= c->n && r->n < REFERENCES; i++)
 		if ((c->at[i] & 0xc7) == 5 &&
 		    (c->at[i - 1] == 0x8b || c->at[i - 1] == 0x39 || c->at[i - 1] == 0x3b))
-			r->at[r->n++] = ruby_target(c, i, 5);
+			r->at[r->n++] = fusee_code_target(c, i + 5);
 }
 
 /* Finds the table of symbols: rb_id2str(), or a function that it calls, reads its last_id, and its
@@ -235,7 +235,8 @@ static void find_symbols(struct ruby_file *in)
 		return;
 	add_references(&r, &c);
 	for (uint32_t i = 0; i + 5 <= c.n; i++) {
-		if ((c.at[i] & 0xfe) != 0xe8 || !ruby_begins(in, ruby_target(&c, i, 5), &at) ||
+		if ((c.at[i] & 0xfe) != 0xe8 ||
+		    !ruby_begins(in, fusee_code_target(&c, i + 5), &at) ||
 		    fusee_read_code(in->host, in->file, at, &next))
 			continue;
 		add_references(&r, &next);
@@ -264,7 +265,7 @@ static int find_key(struct ruby_file *in)
 	/* mov key(%rip),%edi */
 	for (uint32_t i = 0; i + 6 <= c.n && err; i++)
 		if (c.at[i] == 0x8b && c.at[i + 1] == 0x3d) {
-			ruby_set_address(in->words + RUBY_CONTEXT, ruby_target(&c, i, 6));
+			ruby_set_address(in->words + RUBY_CONTEXT, fusee_code_target(&c, i + 6));
 			err = 0;
 		}
 	free(c.at);
@@ -352,7 +353,7 @@ static int find_in_code(struct ruby_file *in)
 		return -ENOENT;
 	/* lea got(%rip),%rdi; call __tls_get_addr; mov offset(%rax),%reg */
 	for (uint32_t i = 0; i + 19 <= c.n && i < 128 && err; i++) {
-		got = ruby_target(&c, i, 7);
+		got = fusee_code_target(&c, i + 7);
 		if (memcmp(c.at + i, "\x48\x8d\x3d", 3) || c.at[i + 7] != 0xe8 ||
 		    !ruby_load(c.at + i + 12, &offset) ||
 		    in->host->file_read(in->file, got + 8, &block, sizeof(block)))
@@ -430,7 +431,7 @@ static int publish(struct ruby_file *in)
 /* Says what contradicts the table of this version, if anything does. r: what inspect() returns. */
 static int doubt(const struct ruby_file *in, const char *version, int r)
 {
-	struct ruby_doubt d = ruby_check_facts(in->host, in->file, in->words);
+	struct fusee_doubt d = ruby_check_facts(in->host, in->file, in->words);
 
 	if (!d.function)
 		return r;
