@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/hashmap.h"
+#include "base/pread.h"
 #include "base/text.h"
 #include "inspection/internal/block.h"
 #include "inspection/internal/cache.h"
@@ -138,23 +139,6 @@ void cache_close(struct cache *c)
 
 /* ---- reading ---- */
 
-static int read_all(int fd, void *buf, size_t len)
-{
-	char *p = buf;
-
-	while (len) {
-		ssize_t n = read(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EBADMSG;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* Reads instead of mapping the file, because a disk error in a mapped page is a SIGBUS. */
 static int read_block(int fd, const struct cache_head *h, struct inspection **ret)
 {
@@ -163,7 +147,7 @@ static int read_block(int fd, const struct cache_head *h, struct inspection **re
 
 	if (p == MAP_FAILED)
 		return -ENOMEM;
-	err = read_all(fd, p, h->bytes);
+	err = pread_all(fd, p, h->bytes, sizeof(*h));
 	if (!err && XXH3_64bits(p, h->bytes) != h->checksum)
 		err = -EBADMSG;
 	if (!err && mprotect(p, h->bytes, PROT_READ))
@@ -183,7 +167,7 @@ static int read_head(int fd, const uint8_t key[32], uint32_t block_version, stru
 		return -errno;
 	if (!S_ISREG(st->st_mode) || st->st_uid != geteuid() || st->st_mode & 022)
 		return -EBADMSG;
-	err = read_all(fd, h, sizeof(*h));
+	err = pread_all(fd, h, sizeof(*h), 0);
 	if (err)
 		return err;
 	if (memcmp(h->magic, CACHE_MAGIC, sizeof(h->magic)) || h->version != CACHE_VERSION ||
@@ -211,8 +195,7 @@ void cache_remove(struct cache *c, const uint8_t key[32])
 	unlinkat(c->dir, name, 0);
 }
 
-/* Opens the file of a key, checks its head and leaves the position behind it. 0, -ENOENT or -errno.
- */
+/* Opens the file of a key and checks its head. 0, -ENOENT or -errno. */
 static int open_valid(struct cache *c, const uint8_t key[32], uint32_t block_version, int *fd,
 		      struct cache_head *h, struct stat *st)
 {

@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "base/buf.h"
+#include "base/pread.h"
 #include "base/utf8.h"
 
 #define KEPT_PAGES 32u /* a power of two: those that a search meets again */
@@ -32,24 +33,6 @@ struct names_table {
 
 /* ---- pages ---- */
 
-static int read_all(int fd, void *to, size_t len, uint64_t at)
-{
-	char *p = to;
-
-	while (len) {
-		ssize_t n = pread(fd, p, len, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EBADMSG;
-		p += n;
-		at += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* 0 or -errno; -EBADMSG: the page is not what was written. */
 static int page_of(struct names_table *t, uint64_t number, const char **bytes)
 {
@@ -62,9 +45,9 @@ static int page_of(struct names_table *t, uint64_t number, const char **bytes)
 	if (p->number == number + 1)
 		return 0;
 	p->number = 0;
-	err = read_all(t->fd, p->bytes, n, t->at + at);
+	err = pread_all(t->fd, p->bytes, n, t->at + at);
 	if (!err)
-		err = read_all(t->fd, &sum, sizeof(sum), t->at + t->body + number * sizeof(sum));
+		err = pread_all(t->fd, &sum, sizeof(sum), t->at + t->body + number * sizeof(sum));
 	if (!err && XXH3_64bits_withSeed(p->bytes, n, number) != sum)
 		err = -EBADMSG;
 	if (!err)
@@ -116,7 +99,7 @@ int names_open(struct names_table **ret, int fd, uint64_t at, uint64_t bytes)
 	if (!err && (bytes < sizeof(t->head) || bytes > NAMES_MAX_BYTES))
 		err = -EBADMSG;
 	if (!err)
-		err = read_all(fd, &t->head, sizeof(t->head), at);
+		err = pread_all(fd, &t->head, sizeof(t->head), at);
 	if (err) {
 		free(t);
 		close(fd);

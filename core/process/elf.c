@@ -5,31 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/pread.h"
 #include "process/internal/elf_internal.h"
 
 int elf_pread(const struct elf *e, void *buf, uint64_t len, uint64_t off)
 {
-	char *to = buf;
 	uint64_t end;
+	int r;
 
 	if (__builtin_add_overflow(off, len, &end) || end > e->size)
 		return -EBADMSG;
-	while (len) {
-		ssize_t n = pread(e->fd, to, len, (off_t)off);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -EIO;
-		if (!n) /* the file shrank after fstat() */
-			return -EBADMSG;
-		to += n;
-		off += (uint64_t)n;
-		len -= (uint64_t)n;
-	}
-	return 0;
+	r = pread_all(e->fd, buf, len, off);
+	return r && r != -EBADMSG ? -EIO : r;
 }
 
 static int read_header(struct elf *e)

@@ -10,6 +10,7 @@
 #include <zstd.h>
 
 #include "base/holes.h"
+#include "base/pread.h"
 #include "process/elf_note.h"
 
 #define MAX_SECTIONS 65536
@@ -31,23 +32,11 @@ struct source {
 /* Reads len bytes at offset. -EIO: not all could be read, as the file may have shrunk. */
 static int read_raw(const struct source *s, uint64_t offset, void *buf, size_t len)
 {
-	size_t done = 0;
-
-	if (s->fd < 0) {
-		if (offset > s->len || len > s->len - offset)
-			return -EIO;
-		memcpy(buf, s->memory + offset, len);
-		return 0;
-	}
-	while (done < len) {
-		ssize_t n = pread(s->fd, (char *)buf + done, len - done, (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -EIO;
-		done += (size_t)n;
-	}
+	if (s->fd >= 0)
+		return pread_all(s->fd, buf, len, offset) ? -EIO : 0;
+	if (offset > s->len || len > s->len - offset)
+		return -EIO;
+	memcpy(buf, s->memory + offset, len);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/inspection/cache.c core/inspection/block.c core/worker/refusals.c core/inspection/owner.c
+// sources: core/inspection/cache.c core/inspection/block.c core/worker/refusals.c core/inspection/owner.c core/base/pread.c
 // sources: core/base/hashmap.c core/base/buf.c core/base/text.c core/base/utf8.c
 // libs: -lcrypto
 // clang-format on

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/symbols/debuglink.c core/symbols/debugfile.c core/symbols/source.c core/base/holes.c
+// sources: core/symbols/debuglink.c core/symbols/debugfile.c core/symbols/source.c core/base/holes.c core/base/pread.c
 // sources: core/process/elf_note.c core/base/buf.c core/base/text.c
 // flags: -Wl,--wrap=open
 // libs: -lelf -lz -lzstd -llzma

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sources: core/process/elf.c core/process/elf_note.c core/process/elf_section.c
+// sources: core/process/elf.c core/process/elf_note.c core/process/elf_section.c core/base/pread.c
 // sources: core/process/elf_symbol.c core/base/holes.c
 // libs: -lz -lzstd
 // An ELF file of any bytes: all that the reader answers lies where it says, and every byte of it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/symbols/gopclntab.c core/symbols/gomodule.c core/symbols/source.c core/base/holes.c core/process/elf_note.c
+// sources: core/symbols/gopclntab.c core/symbols/gomodule.c core/symbols/source.c core/base/holes.c core/process/elf_note.c core/base/pread.c
 // libs: -lelf -lz -lzstd
 // clang-format on
 // The input is the .gopclntab of a small ELF file, and its writable data too.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sources: core/names/names.c core/base/buf.c core/base/utf8.c
+// sources: core/names/names.c core/base/buf.c core/base/utf8.c core/base/pread.c
 // A table of names with right checksums, as a worker that was taken over writes it, or with wrong
 // checksums: texts are printable and nothing outside of the table is read.
 #include <stdlib.h>

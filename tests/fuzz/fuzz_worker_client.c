@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: core/sandbox/spawn.c core/sandbox/message.c core/base/poller.c core/worker/worker.c core/worker/client.c core/worker/client_step.c core/worker/request.c
-// sources: core/worker/names.c core/names/names.c core/worker/pool.c core/worker/turns.c core/inspection/owner.c core/worker/refusals.c
+// sources: core/worker/names.c core/names/names.c core/worker/pool.c core/worker/turns.c core/inspection/owner.c core/worker/refusals.c core/base/pread.c
 // sources: core/worker/child.c core/worker/output.c core/worker/protocol.c core/inspection/cache.c
 // sources: core/inspection/block.c core/worker/symbolize_reply.c core/sandbox/sandbox.c
 // sources: core/opener/opener.c core/opener/late.c core/opener/runqueue.c core/opener/protocol.c core/opener/serve.c
