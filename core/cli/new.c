@@ -13,28 +13,26 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/embed.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "console/options.h"
 
-#define EMBED(sym, file)                                                                         \
-	__asm__(".pushsection .rodata\n" #sym ":\n.incbin \"core/cli/skeleton/" file "\"\n" #sym \
-		"_end:\n.popsection\n");                                                         \
-	extern const char sym[], sym##_end[]
+#define SKELETON "core/cli/skeleton/"
 
-EMBED(new_sink, "sink.c.in");
-EMBED(new_discovery, "discovery.c.in");
-EMBED(new_test_sink, "test_sink.c.in");
-EMBED(new_test_discovery, "test_discovery.c.in");
-EMBED(new_sink_lua, "sink.lua.in");
-EMBED(new_discovery_lua, "discovery.lua.in");
-EMBED(new_unwinder, "unwinder.c.in");
-EMBED(new_unwinder_bpf, "unwinder.bpf.c.in");
-EMBED(new_test_unwinder, "test_unwinder.c.in");
-EMBED(new_unwinder_lua, "unwinder.lua.in");
-EMBED(new_unwinder_makefile, "Makefile.unwinder.in");
-EMBED(new_makefile, "Makefile.in");
-EMBED(new_readme, "README.md.in");
+EMBED(new_sink, SKELETON "sink.c.in");
+EMBED(new_discovery, SKELETON "discovery.c.in");
+EMBED(new_test_sink, SKELETON "test_sink.c.in");
+EMBED(new_test_discovery, SKELETON "test_discovery.c.in");
+EMBED(new_sink_lua, SKELETON "sink.lua.in");
+EMBED(new_discovery_lua, SKELETON "discovery.lua.in");
+EMBED(new_unwinder, SKELETON "unwinder.c.in");
+EMBED(new_unwinder_bpf, SKELETON "unwinder.bpf.c.in");
+EMBED(new_test_unwinder, SKELETON "test_unwinder.c.in");
+EMBED(new_unwinder_lua, SKELETON "unwinder.lua.in");
+EMBED(new_unwinder_makefile, SKELETON "Makefile.unwinder.in");
+EMBED(new_makefile, SKELETON "Makefile.in");
+EMBED(new_readme, SKELETON "README.md.in");
 
 struct template
 {

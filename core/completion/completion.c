@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/embed.h"
 #include "base/log.h"
 #include "completion/completion.h"
 #include "record/found.h"
@@ -15,14 +16,11 @@
 
 #define WAIT_NS 2000000000u /* a user waits for names from discovery plugins */
 
-#define EMBED(sym, file)                                                                       \
-	__asm__(".pushsection .rodata\n" #sym ":\n.incbin \"core/completion/" file "\"\n" #sym \
-		"_end:\n.popsection\n");                                                       \
-	extern const char sym[], sym##_end[]
+#define FOLDER "core/completion/"
 
-EMBED(completion_bash, "bash.in");
-EMBED(completion_zsh, "zsh.in");
-EMBED(completion_fish, "fish.in");
+EMBED(completion_bash, FOLDER "bash.in");
+EMBED(completion_zsh, FOLDER "zsh.in");
+EMBED(completion_fish, FOLDER "fish.in");
 
 /* How a value is completed: a word of bash.in, an action of zsh's _arguments, arguments of fish's
  * `complete`. */

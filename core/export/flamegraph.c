@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/dict.h"
+#include "base/embed.h"
 #include "base/json.h"
 #include "base/saturate.h"
 #include "base/text.h"
@@ -24,11 +25,6 @@
 #define TITLE_NAMES 3   /* targets in the title */
 #define FACTS_REASONS 4 /* reasons of losses */
 #define MAX_STACKS 100000u
-
-#define EMBED(sym, path)                                                       \
-	__asm__(".pushsection .rodata\n" #sym ":\n.incbin \"" path "\"\n" #sym \
-		"_end:\n.byte 0\n.popsection\n");                              \
-	extern const char sym[], sym##_end[]
 
 EMBED(flamegraph_html, "core/export/page/flamegraph.html");
 EMBED(flamegraph_css, "core/export/page/flamegraph.css");

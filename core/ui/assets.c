@@ -3,12 +3,9 @@
 
 #include <stddef.h>
 
+#include "base/embed.h"
 #include "report/report.h"
 
-#define EMBED(sym, path)                                                       \
-	__asm__(".pushsection .rodata\n" #sym ":\n.incbin \"" path "\"\n" #sym \
-		"_end:\n.popsection\n");                                       \
-	extern const char sym[], sym##_end[]
 #define PAGE "core/ui/page/"
 #define SCRIPT "text/javascript; charset=utf-8"
 #define STYLE "text/css; charset=utf-8"
