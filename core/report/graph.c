@@ -235,6 +235,19 @@ void render_graph_value(const struct render_graph *g, char out[RENDER_NUMBER], i
 	render_value(out, value, g->model->unit, g->unit);
 }
 
+void render_graph_values(const struct render_graph *g, const struct render_node *n, int64_t sum,
+			 struct buf *out)
+{
+	char flat[RENDER_NUMBER], cum[RENDER_NUMBER], percent[3][RENDER_NUMBER];
+
+	render_graph_value(g, flat, n->flat);
+	render_graph_value(g, cum, n->cum);
+	render_percent(percent[0], n->flat, g->total);
+	render_percent(percent[1], sum, g->total);
+	render_percent(percent[2], n->cum, g->total);
+	buf_printf(out, "%10s %s %s %10s %s  ", flat, percent[0], percent[1], cum, percent[2]);
+}
+
 /* ---- header ---- */
 
 static void put_line(struct buf *out, const char *what, struct fusee_str s)

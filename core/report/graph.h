@@ -34,6 +34,9 @@ int render_graph_make(struct render_graph *, const struct render_model *,
 		      const struct render_options *, bool trim);
 void render_graph_free(struct render_graph *);
 void render_graph_value(const struct render_graph *, char out[RENDER_NUMBER], int64_t value);
+/* Appends a node's own value, its share, the share of the sum so far, its total and its share. */
+void render_graph_values(const struct render_graph *, const struct render_node *, int64_t sum,
+			 struct buf *out);
 /* The lines above the table. */
 void render_graph_header(const struct render_graph *, const struct render_options *,
 			 struct buf *out);

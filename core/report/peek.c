@@ -51,18 +51,12 @@ static void put_edges(const struct render_graph *g, const struct render_node *n,
 static void put_node(const struct render_graph *g, const struct render_node *n, int64_t sum,
 		     const struct render_edge **list, struct buf *out)
 {
-	char flat[RENDER_NUMBER], cum[RENDER_NUMBER], percent[3][RENDER_NUMBER];
 	const struct render_function *f = &g->model->functions[n->function];
 
 	buf_str(out, SEPARATOR);
 	put_edges(g, n, true, list, out);
-	render_graph_value(g, flat, n->flat);
-	render_graph_value(g, cum, n->cum);
-	render_percent(percent[0], n->flat, g->total);
-	render_percent(percent[1], sum, g->total);
-	render_percent(percent[2], n->cum, g->total);
-	buf_printf(out, "%10s %s %s %10s %s                | ", flat, percent[0], percent[1], cum,
-		   percent[2]);
+	render_graph_values(g, n, sum, out);
+	buf_str(out, "              | ");
 	render_name(out, f->shown, 0);
 	if (g->model->base)
 		buf_printf(out, "  z %+.1f, %+.1f%s%s", render_z_self(g->model, f),

@@ -67,17 +67,11 @@ static void put_name(const struct render_model *m, const struct render_function 
 static void put_row(const struct render_graph *g, const struct render_node *n, int64_t sum,
 		    uint8_t how, const struct render_options *o, struct buf *out)
 {
-	char flat[RENDER_NUMBER], cum[RENDER_NUMBER], percent[3][RENDER_NUMBER];
 	const struct render_function *f = &g->model->functions[n->function];
 	bool dim = o->color && render_is_noise(g->model, f);
 
-	render_graph_value(g, flat, n->flat);
-	render_graph_value(g, cum, n->cum);
-	render_percent(percent[0], n->flat, g->total);
-	render_percent(percent[1], sum, g->total);
-	render_percent(percent[2], n->cum, g->total);
-	buf_printf(out, "%s%10s %s %s %10s %s  ", dim ? DIM : "", flat, percent[0], percent[1], cum,
-		   percent[2]);
+	buf_str(out, dim ? DIM : "");
+	render_graph_values(g, n, sum, out);
 	if (g->model->base) {
 		put_z(g->model, render_z_self(g->model, f), out);
 		put_z(g->model, render_z_total(g->model, f), out);

@@ -69,20 +69,18 @@ static void put_text(struct json *j, const struct ui_pair *p, FILE *source)
 								 : last_line(p->before);
 	char *text = NULL;
 	size_t cap = 0;
-	ssize_t n;
+	struct fusee_str line;
 
 	for (uint64_t number = 1; number <= (uint64_t)last + LINES_AROUND && put < MAX_LINES;
 	     number++) {
-		n = getline(&text, &cap, source);
-		if (n < 0)
+		if (!source_text_line(source, &text, &cap, &line))
 			break;
-		while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
-			n--;
+		if (line.len > MAX_LINE)
+			line.len = MAX_LINE;
 		if (number + LINES_AROUND < first)
 			continue;
 		put_line(j, (uint32_t)number, line_at(p->now, &i, (uint32_t)number),
-			 line_at(p->before, &k, (uint32_t)number), p,
-			 (struct fusee_str){text, n < MAX_LINE ? (uint64_t)n : MAX_LINE});
+			 line_at(p->before, &k, (uint32_t)number), p, line);
 		put++;
 	}
 	free(text);

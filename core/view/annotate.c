@@ -68,24 +68,21 @@ static void put_lines(const struct printer *pr, const struct annotated_function 
 	uint32_t i = 0, first = f->lines[0].line, last = f->lines[f->nlines - 1].line;
 	char *text = NULL;
 	size_t cap = 0;
-	ssize_t n;
+	struct fusee_str line;
 
 	if (f->start_line && f->start_line < first)
 		first = f->start_line;
 	for (uint32_t number = 1; number <= last + LINES_AROUND; number++) {
 		const struct annotated_line *l = NULL;
 
-		n = getline(&text, &cap, source);
-		if (n < 0)
+		if (!source_text_line(source, &text, &cap, &line))
 			break;
-		while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
-			n--;
 		while (i < f->nlines && f->lines[i].line < number)
 			i++;
 		if (i < f->nlines && f->lines[i].line == number)
 			l = &f->lines[i];
 		if (number + LINES_AROUND >= first)
-			put_line(pr, l, number, (struct fusee_str){text, (uint64_t)n});
+			put_line(pr, l, number, line);
 	}
 	free(text);
 }

@@ -2,7 +2,6 @@
 #include "view/source_text.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,4 +42,16 @@ FILE *source_text_open(struct fusee_str path)
 		if (end[1] && end[1] != '/')
 			f = open_regular(end + 1);
 	return f;
+}
+
+bool source_text_line(FILE *f, char **text, size_t *cap, struct fusee_str *line)
+{
+	ssize_t n = getline(text, cap, f);
+
+	if (n < 0)
+		return false;
+	while (n > 0 && ((*text)[n - 1] == '\n' || (*text)[n - 1] == '\r'))
+		n--;
+	*line = (struct fusee_str){*text, (uint64_t)n};
+	return true;
 }

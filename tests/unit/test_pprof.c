@@ -210,7 +210,7 @@ static struct pprof_file *decode(const struct buf *b)
 	return f;
 }
 
-/* formats.md 1.3 and 1.4 in an encoded profile. */
+/* Checks texts, ids and references of an encoded profile. */
 static void check_strict(const Profile *p)
 {
 	CHECK(p->n_string_table && !*p->string_table[0]);

@@ -25,7 +25,7 @@
 /* without a call for its address, which the sanitizers have a version of */
 #define IN_PLACE _Thread_local __attribute__((tls_model("initial-exec")))
 
-/* tests/run/lib/faults.py knows this layout. */
+/* tests/run/agent-faults knows this layout. */
 struct control {
 	_Atomic uint64_t seen;    /* allocations since the test wrote a 0 here */
 	_Atomic uint64_t fail_at; /* this one fails, from 1; 0: none does */
