@@ -3,16 +3,24 @@
 #ifndef FUZZ_CLIENT_H
 #define FUZZ_CLIENT_H
 
-#include <stdbool.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "net/internal/listener.h"
+#include "fuzz.h"
 #include "net/loop.h"
+
+static char place[120];
+
+/* Beside the program: the socket of an earlier run is replaced. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	snprintf(place, sizeof(place), "unix:%s.socket", (*argv)[0]);
+	return 0;
+}
 
 struct fuzz_client {
 	struct loop *loop;

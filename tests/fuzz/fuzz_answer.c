@@ -7,14 +7,11 @@
 // clang-format on
 // What a server answers to a sink: a status, a bounded pause, headers, the beginning of the body,
 // one clean line and a place.
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "internal.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 CURLMcode __wrap_curl_multi_add_handle(CURLM *m, CURL *c);
 CURLMcode __real_curl_multi_add_handle(CURLM *m, CURL *c);
 

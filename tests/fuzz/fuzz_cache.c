@@ -6,13 +6,7 @@
 // clang-format on
 // Files of the cache's folder, damaged in any way: an inspection that is read leads nowhere outside
 // of itself, a file that is not believed is removed, and a list of refusals stays bounded.
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "fuzz.h"
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -23,9 +17,6 @@
 #include "worker/internal/refusals.h"
 
 #define HEAD 64u /* bytes of a file's head: magic, versions, bytes, checksum, key */
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char dir[200];
 static struct cache *cache;

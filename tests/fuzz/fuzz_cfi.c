@@ -6,16 +6,12 @@
 // sources: plugins/unwinders/dwarf/cursor.c plugins/unwinders/dwarf/cfi/x86_64.c
 //
 // sources: plugins/unwinders/dwarf/rows.c plugins/unwinders/dwarf/sheet.c
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "../../plugins/unwinders/dwarf/cfi/cfi.h"
 
 #define BASE (1ull << 30)
 #define AROUND (1ull << 24)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 /* A lookup must find what a walk over the list finds. */
 static void check(const struct table_build *build, struct sheet *sheet)

@@ -7,14 +7,11 @@
 // clang-format on
 // What ClickHouse answers: a verdict and one clean line are made of it, and of names and types of
 // columns a layout by which rows can be written.
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "answer.h"
 #include "encode.h"
 #include "server_words.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void write_rows(enum table t, const struct layout *l)
 {
@@ -58,11 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 1)
 		return 0;
-	body = malloc(size); /* a NUL follows, as behind each body */
+	body = body_of(data + 1, size - 1);
 	if (!body)
 		return 0;
-	memcpy(body, data + 1, size - 1);
-	body[size - 1] = '\0';
 	http.status = statuses[data[0] % 8];
 	http.body = (struct fusee_str){body, size - 1};
 	if (data[0] & 8)

@@ -5,14 +5,12 @@
 // sources: plugins/unwinders/dwarf/insn/insn.c plugins/unwinders/dwarf/insn/effect.c
 //
 // sources: plugins/unwinders/dwarf/rows.c plugins/unwinders/dwarf/sheet.c
-#include <stdlib.h>
+#include "fuzz.h"
 
 #include "../../plugins/unwinders/dwarf/code/forward.h"
 
 #define TEXT 0x7f0000001000u
 #define STARTS 8u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {

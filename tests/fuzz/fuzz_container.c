@@ -9,45 +9,19 @@
 // clang-format on
 // What daemons of containers may answer, in pieces of any length: containers whose texts are
 // terminated, targets with labels that the core accepts.
-#include <stdlib.h>
+#include "discovery.h"
 
 #include "names.h"
 #include "reader.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int put(struct fusee_instance *in, const struct fusee_target *t)
 {
 	(void)in;
 	if (t->match == FUSEE_MATCH_CGROUP ? *t->cgroup.p != '/' : !t->match_label.str.len)
 		abort();
-	for (uint32_t i = 0; i < t->labels.n; i++) {
-		const struct fusee_label *l = FUSEE_AT(struct fusee_label, t->labels, i);
-
-		if (!l->key.len || !l->str.len || l->str.len >= CONTAINER_VALUE)
-			abort();
-	}
+	check_labels(t, CONTAINER_VALUE);
 	return 0;
 }
-
-static int del(struct fusee_instance *in, struct fusee_str key)
-{
-	(void)in;
-	return key.len ? 0 : -ENOENT;
-}
-
-static void quiet(struct fusee_instance *in, int level, const char *text)
-{
-	(void)in;
-	(void)level;
-	if (!*text)
-		abort();
-}
-
-static const struct fusee_discovery_host discovery = {
-	.size = sizeof(discovery), .put = put, .del = del};
-static const struct fusee_host host = {.size = sizeof(host), .log = quiet, .discovery = &discovery};
-static const struct fusee_self self = {NULL, &host};
 
 static int each(void *arg, enum found found, const struct container *c)
 {

@@ -6,24 +6,8 @@
 // libs: -lpthread -ljson-c
 // clang-format on
 // What a client of the control socket may send: each line that comes back is an answer.
-#include <stdio.h>
-#include <string.h>
-
 #include "client.h"
 #include "net/control.h"
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static char place[120];
-
-/* Beside the program: the socket of an earlier run is replaced. */
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void)argc;
-	snprintf(place, sizeof(place), "%s.socket", (*argv)[0]);
-	return 0;
-}
 
 static void answer(void *arg, const char *word, struct control_reply *r)
 {
@@ -39,9 +23,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct control *control;
 	struct buf heard;
 
-	if (!loop && (loop_new(&loop) || control_new(&control, loop, place, commands, NULL)))
+	if (!loop && (loop_new(&loop) || control_new(&control, loop, place + 5, commands, NULL)))
 		abort();
-	fuzz_talk(loop, place, data, size, &heard);
+	fuzz_talk(loop, place + 5, data, size, &heard);
 	for (char *p = heard.p, *end = p ? p + heard.len : p, *eol; p < end; p = eol + 1) {
 		eol = memchr(p, '\n', (size_t)(end - p));
 		if (!eol || eol[-1] != '}' ||

@@ -7,10 +7,7 @@
 // clang-format on
 // What may answer at the agent's socket, as each command prints it: text without control
 // characters, whatever the names of targets are.
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "base/buf.h"
 #include "base/utf8.h"
@@ -19,7 +16,6 @@
 #include "config/plan.h"
 #include "net/control_client.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int __wrap_buf_write(const struct buf *b, int fd);
 void __wrap_log_at(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

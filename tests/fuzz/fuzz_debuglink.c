@@ -7,15 +7,9 @@
 // clang-format on
 // The links of a file to its debug files, as a file or a worker that was taken over answers them:
 // a file is opened only below the root, in the places of debug files, and by the name of the link.
+#include "fuzz.h"
 #include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "process/safe_open.h"
 #include "symbols/debugfile.h"
@@ -24,7 +18,6 @@
 
 #define SECTIONS 4 /* build ID, link, alternate link, names */
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int __wrap_open(const char *path, int flags, ...);
 int __real_open(const char *path, int flags, ...);
 

@@ -5,14 +5,10 @@
 // clang-format on
 // A name of a symbol table, whatever its bytes: the answer is clean UTF-8, and the same when called
 // again.
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "demangle/demangle.h"
 #include "base/utf8.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

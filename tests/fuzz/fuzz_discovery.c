@@ -8,14 +8,7 @@
 // clang-format on
 // What discoveries make of the texts that processes and containers choose: environments, command
 // lines, programs' paths, control groups. Each value is terminated and can be shown.
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "files.h"
 
 #include "base/utf8.h"
 #include "cgroup/container.h"
@@ -24,49 +17,11 @@
 #include "process/resource.h"
 #include "systemd/path.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int __wrap_open(const char *path, int flags, ...);
-int __real_open(const char *path, int flags, ...);
-FILE *__wrap_fopen(const char *path, const char *mode);
-FILE *__real_fopen(const char *path, const char *mode);
-int __wrap_stat(const char *path, struct stat *st);
-int __real_stat(const char *path, struct stat *st);
 ssize_t __wrap_readlink(const char *path, char *to, size_t cap);
 
-static const uint8_t *text;
-static size_t length;
-static bool active; /* libFuzzer opens files too */
-
-static int content(void)
-{
-	int fd = memfd_create("proc", MFD_CLOEXEC);
-
-	if (fd < 0 || write(fd, text, length) != (ssize_t)length || lseek(fd, 0, SEEK_SET))
-		abort();
-	return fd;
-}
-
-static bool is_proc(const char *path)
+static bool is_ours(const char *path)
 {
 	return active && (!strncmp(path, "/proc/", 6) || !strcmp(path, "/etc/passwd"));
-}
-
-int __wrap_open(const char *path, int flags, ...)
-{
-	va_list ap;
-	int mode;
-
-	if (is_proc(path))
-		return content();
-	va_start(ap, flags);
-	mode = va_arg(ap, int);
-	va_end(ap);
-	return __real_open(path, flags, mode);
-}
-
-FILE *__wrap_fopen(const char *path, const char *mode)
-{
-	return is_proc(path) ? fdopen(content(), "r") : __real_fopen(path, mode);
 }
 
 /* /etc/passwd changes each time. */
@@ -74,7 +29,7 @@ int __wrap_stat(const char *path, struct stat *st)
 {
 	static int64_t changes;
 
-	if (!is_proc(path))
+	if (!is_ours(path))
 		return __real_stat(path, st);
 	*st = (struct stat){.st_mode = S_IFREG, .st_mtim.tv_nsec = ++changes % 1000000000};
 	return 0;

@@ -4,24 +4,9 @@
 // libs: -lz -lzstd
 // An ELF file of any bytes: all that the reader answers lies where it says, and every byte of it
 // can be read.
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "fuzz.h"
 
 #include "process/elf.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void touch(const void *p, uint64_t len)
-{
-	uint8_t sum = 0;
-
-	for (uint64_t i = 0; i < len; i++)
-		sum ^= ((const uint8_t *)p)[i];
-	__asm__ volatile("" : : "r"(sum));
-}
 
 static void ask(struct elf *e)
 {
@@ -63,11 +48,9 @@ static void ask(struct elf *e)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int fd = memfd_create("file", MFD_CLOEXEC);
+	int fd = file_of(data, size);
 	struct elf *e;
 
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-		abort();
 	if (!elf_open(&e, fd)) {
 		ask(e);
 		elf_close(e);

@@ -3,13 +3,9 @@
 // libs:
 // Any bytes as .eh_frame and as .debug_frame: the search ends inside of them, and where it says the
 // FDE is there is one.
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "symbols/frames.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void find(const char *p, uint64_t len, uint64_t pc)
 {

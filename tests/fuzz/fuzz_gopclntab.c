@@ -8,16 +8,12 @@
 // sources: plugins/unwinders/dwarf/go/gopclntab.c plugins/unwinders/dwarf/go/gorows.c
 //
 // sources: plugins/unwinders/dwarf/go/gostack.c
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "../../plugins/unwinders/dwarf/go/gorows.h"
 
 #define TEXT 0x401000ull
 #define CODE 4096
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void read_all(struct go_table *go)
 {

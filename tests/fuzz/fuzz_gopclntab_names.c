@@ -4,18 +4,14 @@
 // libs: -lelf -lz -lzstd
 // clang-format on
 // The input is the .gopclntab of a small ELF file, and its writable data too.
+#include "fuzz.h"
 #include <elf.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "symbols/internal/gopclntab.h"
 #include "symbols/internal/source.h"
 
 #define TEXT 0x401000
 #define TABLE 0x500000
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void each(void *arg, const struct symbols_frame *f)
 {

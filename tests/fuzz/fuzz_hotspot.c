@@ -8,10 +8,6 @@
 // process of the same bytes, with a table from them and a layout that is right; then the step over
 // that memory, with the words that were read, or if there are none with words from the bytes. What
 // the step emits, and what the bytes are as emissions, is recorded and symbolized.
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <fusee/unwinder.bpf.h>
 
 #include "heaps.h"
@@ -23,7 +19,6 @@
 #define LANGUAGE_WORDS HOTSPOT_TABLE_WORDS
 #include "language.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int fusee_step_hotspot(struct fusee_unwind *u);
 
 #define FRAMES 40u
@@ -79,15 +74,9 @@ static int claim(struct fusee_instance *in, uint64_t process, const struct fusee
 
 /* ---- what is emitted ---- */
 
-static int record(struct fusee_native *n, uint32_t kind, uint64_t key, const void *at, uint32_t len)
+static void keep(uint32_t kind, uint64_t key, const void *at, uint32_t len)
 {
-	uint8_t *copy = malloc(len ? len : 1); /* so that a read behind the end is seen */
-
-	(void)n;
-	memcpy(copy, at, len);
-	hotspot_names_add(&processes, 1, kind, key, copy, len);
-	free(copy);
-	return 0;
+	hotspot_names_add(&processes, 1, kind, key, at, len);
 }
 
 static void read_named(const struct hotspot_named *named, uint32_t bci)
@@ -191,22 +180,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fusee_unwinder_host mine = unwinder;
 	struct fusee_host all = host;
 	const struct fusee_self self = {NULL, &all};
-	struct fusee_native none = {0};
 
 	mine.process_read = read_process;
 	mine.process_slab = set_words;
 	mine.process_claim = claim;
 	all.unwinder = &mine;
-	bytes = data;
-	nbytes = size;
-	nslab = 0;
+	begin_input(data, size);
 	hotspot_inspect(&self, 1);
 	if (size < sizeof(head) + 16 || size > MOST_BYTES)
 		return 0;
 	memcpy(&head, data, sizeof(head));
 	data += sizeof(head);
 	size -= sizeof(head);
-	record(&none, data[0] & 3, data[1] & 7, data + 2,
+	record(NULL, data[0] & 3, data[1] & 7, data + 2,
 	       (uint32_t)(size - 2 > FUSEE_EMIT_BYTES ? FUSEE_EMIT_BYTES : size - 2));
 	for (uint64_t key = 0; key < 8; key++)
 		symbolize(key, data[2]);

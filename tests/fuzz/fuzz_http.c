@@ -5,25 +5,9 @@
 // libs: -lpthread
 // clang-format on
 // What a client of /metrics may send: one answer at most, of a length that is true.
-#include <stdio.h>
-#include <string.h>
-
 #include "client.h"
 #include "net/http.h"
 #include "net/http_query.h"
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static char place[120];
-
-/* Beside the program: the socket of an earlier run is replaced. */
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void)argc;
-	snprintf(place, sizeof(place), "unix:%s.socket", (*argv)[0]);
-	return 0;
-}
 
 static int get(void *arg, struct buf *body)
 {

@@ -6,12 +6,9 @@
 // needs: /usr/include/Zydis/Zydis.h libzydis-dev
 //
 // libs: -lZydis
-#include <stdio.h>
-#include <stdlib.h>
+#include "fuzz.h"
 
 #include "../accuracy/insn_oracle.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void check(const ZydisDecoder *oracle, const uint8_t *p, size_t n, struct insn *ours)
 {

@@ -3,26 +3,12 @@
 // libs:
 // What a worker that was taken over may answer: a block that is believed leads nowhere outside of
 // itself.
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
+#include "fuzz.h"
 
 #include "base/utf8.h"
 #include "symbols/symbols.h"
 #include "inspection/internal/block.h"
 #include "worker/internal/symbolize_reply.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void touch(const void *p, uint64_t len)
-{
-	uint8_t sum = 0;
-
-	for (uint64_t i = 0; i < len; i++)
-		sum ^= ((const uint8_t *)p)[i];
-	__asm__ volatile("" : : "r"(sum));
-}
 
 static void believe(struct inspection *i)
 {

@@ -4,24 +4,16 @@
 // libs:
 // clang-format on
 // The kernel's symbols, whatever they say: a name that is found starts at or before its address.
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "fuzz.h"
 
 #include "symbolizer/internal/kallsyms.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int fd = memfd_create("kallsyms", MFD_CLOEXEC);
+	int fd = file_of(data, size);
 	struct kallsyms *k;
 	char path[64];
 
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!kallsyms_load(&k, path)) {
 		for (uint64_t addr = 0, step = 1; step; addr += step, step *= 3) {

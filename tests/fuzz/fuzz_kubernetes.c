@@ -8,57 +8,20 @@
 // clang-format on
 // What an API server may send, in pieces of any length: pods whose texts are terminated, targets
 // with labels that the core accepts. And any file as a kubeconfig.
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "discovery.h"
 
 #include "kubeconfig.h"
 #include "parse.h"
 #include "pods.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int put(struct fusee_instance *in, const struct fusee_target *t)
 {
 	(void)in;
 	if (t->match != FUSEE_MATCH_LABEL || !t->match_label.str.len || !t->key.len || !t->labels.n)
 		return 0;
-	for (uint32_t i = 0; i < t->labels.n; i++) {
-		const struct fusee_label *l = FUSEE_AT(struct fusee_label, t->labels, i);
-
-		if (!l->key.len || !l->str.len || l->str.len >= POD_VALUE)
-			abort();
-	}
+	check_labels(t, POD_VALUE);
 	return 0;
 }
-
-static int del(struct fusee_instance *in, struct fusee_str key)
-{
-	(void)in;
-	return key.len ? 0 : -ENOENT;
-}
-
-static void quiet(struct fusee_instance *in, int level, const char *text)
-{
-	(void)in;
-	(void)level;
-	if (!*text)
-		abort();
-}
-
-static int fail(struct fusee_instance *in, int err, const char *text)
-{
-	(void)in;
-	if (!*text)
-		abort();
-	return err;
-}
-
-static const struct fusee_discovery_host discovery = {
-	.size = sizeof(discovery), .put = put, .del = del};
-static const struct fusee_host host = {
-	.size = sizeof(host), .log = quiet, .fail = fail, .discovery = &discovery};
-static const struct fusee_self self = {NULL, &host};
 
 static int each(void *arg, enum parse_event event, const struct pod *pod)
 {
@@ -102,10 +65,8 @@ static void configuration(const uint8_t *data, size_t size)
 {
 	struct server s = {0};
 	char path[64];
-	int fd = memfd_create("kubeconfig", MFD_CLOEXEC);
+	int fd = file_of(data, size);
 
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!kubeconfig_read(&s, &self, path) && !s.url)
 		abort();

@@ -2,17 +2,12 @@
 // sources: core/names/names.c core/base/buf.c core/base/utf8.c core/base/pread.c
 // A table of names with right checksums, as a worker that was taken over writes it, or with wrong
 // checksums: texts are printable and nothing outside of the table is read.
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "fuzz.h"
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "base/utf8.h"
 #include "names/names.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_text(const char *text)
 {

@@ -12,16 +12,13 @@
  * columns whose codes and rows are what readers rely on. Checksums would refuse nearly all of them:
  * here each is 0.
  */
-#include <stdio.h>
-#include <stdlib.h>
+#include "fuzz.h"
 #include <zlib.h>
 
 #include <fusee/parquet_read.h>
 
 #define MEMORY (16ull << 20)
 #define ROWS 60
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Instead of zlib's. */
 uLong crc32_z(uLong crc, const Bytef *bytes, z_size_t n)
@@ -46,14 +43,6 @@ struct file {
 	uint8_t *p;
 	uint64_t len;
 };
-
-static void must(int ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "not true: %s\n", what);
-	abort();
-}
 
 static int put(void *arg, const void *bytes, uint64_t n)
 {

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // sources: core/import/perf_script.c core/profile/build*.c core/loss/loss.c core/base/[!al]*.c
 /* Any text as the output of perf script: a profile that is consistent, or a sentence. */
-#include <stdio.h>
-#include <stdlib.h>
+#include "fuzz.h"
 
 #include "import/internal/perf_script.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -6,17 +6,12 @@
 // clang-format on
 // A perf map, whatever a process wrote into it, fed in pieces and committed now and then: bounded
 // memory, and each name that is found is in the file.
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "map.h"
 #include "names.h"
 
 #define MAX_MEMORY (256u << 10)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_part(struct fusee_str part, const char *name, uint32_t len)
 {

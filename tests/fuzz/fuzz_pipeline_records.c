@@ -9,10 +9,8 @@
 // Records of stacks, ticks and emissions as no BPF program writes them, between maps, forks, execs
 // and exits: the walk keeps its bounds, each sample is counted once, and frames that were pushed
 // can be symbolized.
+#include "fuzz.h"
 #include <assert.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "pipeline/records.c"
 
@@ -20,8 +18,6 @@
 #include "events/internal/bpf_record.h"
 #include "process/procfs.h"
 #include "opener/opener.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FILES 8u
 #define PIDS 7u

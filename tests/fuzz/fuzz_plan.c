@@ -16,14 +16,8 @@
 // clang-format on
 // Any text as a script: a plan, or sentences about what is wrong, within the limits of memory and
 // time; a plan can be shown, and its policy and callbacks be called.
-#include <errno.h>
-#include <fcntl.h>
+#include "fuzz.h"
 #include <json-c/json.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 /* Of the tests' helpers only the plugins. */
 #define TEST_H
@@ -38,8 +32,6 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "lua/callback.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- what core/config has of other rooms ---- */
 
@@ -139,15 +131,13 @@ static void show(const struct plan *p)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int fd = memfd_create("script", MFD_CLOEXEC);
+	int fd = file_of(data, size);
 	struct plan_errors errors;
 	struct plan *p = NULL;
 	char path[64];
 	int r;
 
 	log_set_level(0);
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	r = plan_from_script(&p, path, &config_folder, &errors);
 	if (!r != !!p || (r == -EINVAL && !errors.n) || (!r && errors.n) ||

@@ -8,22 +8,10 @@
  * Any bytes as a profile: refused with a sentence, or a profile that every report can print and
  * that is the same after it was encoded and decoded.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "pprof/pprof.h"
 #include "report/report.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "not true: %s\n", what);
-	abort();
-}
 
 static void reports(const struct fusee_profile *p)
 {

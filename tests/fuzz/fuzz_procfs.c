@@ -7,66 +7,21 @@
 // Texts of /proc: a process chooses its name, the names of its mappings and the depth of its
 // control groups, and a container what is mounted. What is read is in order, terminated, and of
 // this text.
-#include <fcntl.h>
+#include "files.h"
 #include <fts.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "process/cgroup.h"
 #include "process/procfs.h"
 
 #define PID 777777
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int __wrap_open(const char *path, int flags, ...);
-int __real_open(const char *path, int flags, ...);
-FILE *__wrap_fopen(const char *path, const char *mode);
-FILE *__real_fopen(const char *path, const char *mode);
-int __wrap_stat(const char *path, struct stat *st);
 FTS *__wrap_fts_open(char *const *paths, int options,
 		     int (*compare)(const FTSENT **, const FTSENT **));
-int __real_stat(const char *path, struct stat *st);
 
-static const uint8_t *text;
-static size_t length;
-static bool active; /* libFuzzer opens files too */
-
-static bool is_process(const char *path)
+static bool is_ours(const char *path)
 {
 	return active &&
 	       (!strncmp(path, "/proc/777777/", 13) || !strcmp(path, "/proc/self/mountinfo"));
-}
-
-static int content(void)
-{
-	int fd = memfd_create("proc", MFD_CLOEXEC);
-
-	if (fd < 0 || write(fd, text, length) != (ssize_t)length || lseek(fd, 0, SEEK_SET))
-		abort();
-	return fd;
-}
-
-int __wrap_open(const char *path, int flags, ...)
-{
-	va_list ap;
-	int mode;
-
-	if (is_process(path))
-		return content();
-	va_start(ap, flags);
-	mode = va_arg(ap, int);
-	va_end(ap);
-	return __real_open(path, flags, mode);
-}
-
-FILE *__wrap_fopen(const char *path, const char *mode)
-{
-	return is_process(path) ? fdopen(content(), "r") : __real_fopen(path, mode);
 }
 
 int __wrap_stat(const char *path, struct stat *st)

@@ -5,12 +5,9 @@
 // libs: -lyajl -lcurl
 // clang-format on
 // What Pyroscope answers: JSON or a text, of which one clean line and a verdict are made.
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "push.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -7,16 +7,12 @@
 // What a Python process may emit, and what a file may say of itself: records of {key, length,
 // bytes} are added and symbolized; then the rest is an interpreter's function and a runtime's
 // offsets. Places that are found are within the function.
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "codes.h"
 #include "find.h"
 #include "lines.h"
 #include "tables.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void symbolize(void *const *processes, uint64_t key)
 {

@@ -7,11 +7,8 @@
 // clang-format on
 // A ring with any records of perf and of the BPF programs, wrapped around its end: each handler is
 // called with what is in the ring, and all is read.
-#include <errno.h>
+#include "fuzz.h"
 #include <linux/perf_event.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* event.c has the parsers and also system calls, which this program never makes. */
 #include "events/event.c"
@@ -23,7 +20,6 @@
 #define RING_SIZE 32768u
 #define OUTPUT_ID 77
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int __wrap_open(const char *path, int flags, ...);
 int __real_open(const char *path, int flags, ...);
 
@@ -33,12 +29,6 @@ int __wrap_open(const char *path, int flags, ...)
 }
 
 static uint64_t sum;
-
-static void touch(const void *p, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		sum += ((const uint8_t *)p)[i];
-}
 
 /* ---- what reading has of other files ---- */
 

@@ -5,23 +5,10 @@
 // libs: -lpcre2-8
 /* Any text as a selector: an error with a place in it, or a selector that matches labels; and as a
  * point in time. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "query/selector.h"
 #include "query/when.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "not true: %s\n", what);
-	abort();
-}
 
 static void match(struct selector *s)
 {

@@ -7,15 +7,12 @@
 // clang-format on
 // What a receiver of OTLP and Parca answer, in protobuf, gRPC's frames and JSON: a verdict and one
 // clean line are made.
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "answer.h"
 #include "debuginfo.h"
 #include "write.h"
 #include "server_words.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The message of the answer, or all of it. */
 static void read_messages(const struct fusee_http_answer *http)
@@ -47,11 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 2)
 		return 0;
-	body = malloc(size - 1); /* a NUL follows, as behind each body */
+	body = body_of(data + 2, size - 2);
 	if (!body)
 		return 0;
-	memcpy(body, data + 2, size - 2);
-	body[size - 2] = '\0';
 	http.status = statuses[data[0] % 8];
 	http.body = (struct fusee_str){body, size - 2};
 	if (data[0] & 8) /* else it is the head too, of gRPC's own headers */

@@ -8,10 +8,7 @@
 // What a spool's files may be: bytes that are taken for a profile are refused, or are a profile
 // that can be encoded, as pprof and for the spool again; and a segment in which bytes were changed
 // still gives the records that were not.
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "spool/internal/segment.h"
 #include "profile/builder.h"
@@ -19,9 +16,7 @@
 
 #define RECORDS 3u
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool ok)
+static void holds(bool ok)
 {
 	if (!ok)
 		abort();
@@ -37,9 +32,9 @@ static void decode(const uint8_t *data, size_t size)
 	if (spool_profile_decode(copy, size, &sp))
 		return;
 	pprof_encode(spool_profile_get(sp), false, &pprof);
-	must(!spool_profile_encode(spool_profile_get(sp), &bytes));
-	must(!spool_profile_decode(bytes.p, bytes.len, &again)); /* takes them over */
-	must(spool_profile_get(again)->samples.n == spool_profile_get(sp)->samples.n);
+	holds(!spool_profile_encode(spool_profile_get(sp), &bytes));
+	holds(!spool_profile_decode(bytes.p, bytes.len, &again)); /* takes them over */
+	holds(spool_profile_get(again)->samples.n == spool_profile_get(sp)->samples.n);
 	spool_profile_free(again);
 	spool_profile_free(sp);
 	buf_fini(&pprof);
@@ -55,11 +50,11 @@ static void make_segment(struct buf *segment)
 		const struct fusee_profile *p;
 		struct builder *b;
 
-		must(!builder_new(&b));
+		holds(!builder_new(&b));
 		builder_type(b, "cpu", "nanoseconds");
 		builder_sample(b, 0, NULL, 0, i, i, (int64_t[]){(int64_t)i});
-		must(!builder_finish(b, &p));
-		must(!spool_record_encode(p, i, 1, segment));
+		holds(!builder_finish(b, &p));
+		holds(!spool_record_encode(p, i, 1, segment));
 		ends[i] = segment->len;
 		builder_free(b);
 	}
@@ -75,10 +70,11 @@ static int on_record(void *arg, const struct spool_record *r)
 	struct found *f = arg;
 	struct spool_profile *sp;
 
-	must(r->stored_ns < RECORDS && !(f->mask & 1u << r->stored_ns));
+	holds(r->stored_ns < RECORDS && !(f->mask & 1u << r->stored_ns));
 	f->mask |= 1u << r->stored_ns;
-	must(!spool_record_decode(f->bytes + r->offset, r->bytes, &sp));
-	must(FUSEE_AT(struct fusee_sample, spool_profile_get(sp)->samples, 0)->pid == r->stored_ns);
+	holds(!spool_record_decode(f->bytes + r->offset, r->bytes, &sp));
+	holds(FUSEE_AT(struct fusee_sample, spool_profile_get(sp)->samples, 0)->pid ==
+	      r->stored_ns);
 	spool_profile_free(sp);
 	return 0;
 }
@@ -107,9 +103,9 @@ static void change(const uint8_t *data, size_t size)
 			intact |= 1u << i;
 	}
 	f.bytes = copy;
-	must(!spool_segment_scan(copy, len, 0, on_record, &f, &damaged));
-	must((f.mask & intact) == intact);
-	must(damaged <= RECORDS + 1 && (damaged || f.mask == intact));
+	holds(!spool_segment_scan(copy, len, 0, on_record, &f, &damaged));
+	holds((f.mask & intact) == intact);
+	holds(damaged <= RECORDS + 1 && (damaged || f.mask == intact));
 	free(copy);
 }
 

@@ -2,10 +2,8 @@
 /* Both native steps over a table, registers and a stack of noise: they end, inside their memory,
  * lead up, and a stop has a reason that its unwinder names. */
 // sources: plugins/unwinders/dwarf/dwarf.bpf.c plugins/unwinders/framepointer/framepointer.bpf.c
+#include "fuzz.h"
 #include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <fusee/unwinder.bpf.h>
 
@@ -14,7 +12,6 @@
 
 int fusee_step_dwarf(struct fusee_unwind *u);
 int fusee_step_framepointer(struct fusee_unwind *u);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define STACK 0x7f0000000000ull
 #define CODE 0x400000ull

@@ -5,19 +5,13 @@
 // clang-format on
 // A complete ELF file, as its own debug file and dwz file too; every text that comes out is clean
 // UTF-8.
+#include "fuzz.h"
 #include <elf.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "symbols/compiler.h"
 #include "symbols/internal/source.h"
 #include "symbols/symbols.h"
 #include "base/utf8.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void each(void *arg, const struct symbols_frame *f)
 {
@@ -54,14 +48,12 @@ static void compiler(int fd)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int fd = memfd_create("file", MFD_CLOEXEC);
+	int fd = file_of(data, size);
 	struct symbols_files files = {fd, fd, fd};
 	struct symbols_quality q;
 	struct symbols *s;
 	uint64_t entry = 0;
 
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-		abort();
 	if (size >= sizeof(Elf64_Ehdr))
 		memcpy(&entry, data + offsetof(Elf64_Ehdr, e_entry), 8);
 	if (!symbols_open(&s, &files, true)) {

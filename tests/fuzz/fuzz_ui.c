@@ -10,24 +10,11 @@
  * The views of fusee ui: the first line is the query, the rest a profile. A view is JSON without a
  * '<', or a sentence.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "pprof/pprof.h"
 #include "ui/internal/selection.h"
 #include "ui/internal/views.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	fprintf(stderr, "not true: %s\n", what);
-	abort();
-}
 
 static void check_view(int (*put)(const struct ui_view *, struct buf *), const struct ui_view *v)
 {

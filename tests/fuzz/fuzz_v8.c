@@ -8,10 +8,6 @@
 // step over memory of the same bytes, with the table that inspect() made, with that of Node.js 22,
 // and with the bytes as table. What the step emits, and what the bytes are as emissions, is
 // recorded, symbolized, and the lines of its scripts are read. A step says how the walk goes on.
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <fusee/unwinder.bpf.h>
 
 #include "inspect.h"
@@ -21,7 +17,6 @@
 #define LANGUAGE_WORDS V8_WORDS
 #include "language.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int fusee_step_v8(struct fusee_unwind *u);
 
 static void *processes;
@@ -34,15 +29,9 @@ static int read_bytes(uint64_t process, uint64_t at, void *to, uint32_t len)
 
 static const struct fusee_unwinder_host memory = {.process_read = read_bytes};
 
-static int record(struct fusee_native *n, uint32_t kind, uint64_t key, const void *at, uint32_t len)
+static void keep(uint32_t kind, uint64_t key, const void *at, uint32_t len)
 {
-	uint8_t *copy = malloc(len ? len : 1); /* so that a read behind the end is seen */
-
-	(void)n;
-	memcpy(copy, at, len);
-	v8_names_add(&processes, 1, kind, key, copy, len);
-	free(copy);
-	return 0;
+	v8_names_add(&processes, 1, kind, key, at, len);
 }
 
 static bool read_lines(void *arg, struct v8_file *f)
@@ -58,8 +47,9 @@ static bool read_lines(void *arg, struct v8_file *f)
 	return true;
 }
 
-static void symbolize(uint64_t key, uint32_t offset)
+static void symbolize(uint64_t key, uint64_t what)
 {
+	uint32_t offset = (uint32_t)what;
 	const struct v8_named *f = v8_names_function(&processes, 1, key);
 	const struct v8_file *s = f ? v8_names_script(&processes, 1, f->script) : NULL;
 
@@ -81,7 +71,7 @@ static void walk(struct fusee_native *n)
 	if (next == FUSEE_NEXT && n->u.sp <= sp && sp < 1ull << 62)
 		abort();
 	if (n->u.npushed)
-		symbolize(n->u.pushed[0], (uint32_t)n->u.pushed[1]);
+		symbolize(n->u.pushed[0], n->u.pushed[1]);
 	n->u.npushed = 0;
 }
 
@@ -127,22 +117,15 @@ static const uint32_t node_22[V8_WORDS] = {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct fusee_self self = {NULL, &host};
-	struct fusee_native none = {0};
 
-	bytes = data;
-	nbytes = size;
-	nslab = 0;
+	begin_input(data, size);
 	v8_inspect(&self, 1);
 	if (nslab)
 		steps();
 	memcpy(slab, node_22, sizeof(slab));
 	nslab = V8_WORDS;
 	steps();
-	if (size >= 8)
-		record(&none, data[0] & 15, data[1] & 7, data + 2,
-		       (uint32_t)(size - 2 > FUSEE_EMIT_BYTES ? FUSEE_EMIT_BYTES : size - 2));
-	for (uint32_t key = 0; key < 8; key++)
-		symbolize(key, key);
+	record_bytes(15);
 	v8_names_each_script(&processes, 1, read_lines, NULL);
 	memcpy(slab, data, size < sizeof(slab) ? size : sizeof(slab));
 	steps();

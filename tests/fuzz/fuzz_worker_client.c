@@ -18,19 +18,11 @@
 // time, and print anything. Each request is answered once; what is believed leads nowhere outside
 // of itself; a process gets files of one owner; what is logged has no control characters; no file
 // is opened but the cache's.
-#include <errno.h>
-#include <fcntl.h>
+#include "fuzz.h"
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/utf8.h"
 #include "plugin/plugin.h"
@@ -44,7 +36,6 @@
 #define FAKES 64
 #define FIRST_PID (1 << 24)
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int __wrap_child_start(struct child *c, char *const *arguments, uint64_t memory,
 		       struct output_limit *l);
 pid_t __wrap_waitpid(pid_t pid, int *status, int options);

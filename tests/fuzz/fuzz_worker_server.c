@@ -13,15 +13,9 @@
 // clang-format on
 // The worker's side of the protocol: any requests in any order, with any files. Each well-formed
 // request has one answer, with its id; the agent believes each block.
-#include <errno.h>
-#include <fcntl.h>
+#include "fuzz.h"
 #include <signal.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "plugin/plugin.h"
 #include "inspection/internal/block.h"
@@ -31,7 +25,6 @@
 
 #define MAX_REQUESTS 8
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 void (*__wrap_signal(int sig, void (*handler)(int)))(int);
 
 /* The fuzzer's own handlers stay. */

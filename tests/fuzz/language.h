@@ -4,13 +4,10 @@
 #ifndef FUZZ_LANGUAGE_H
 #define FUZZ_LANGUAGE_H
 
-#include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <fusee/plugin.h>
 #include <fusee/unwinder.bpf.h>
+
+#include "fuzz.h"
 
 #define BASE 0x1000u /* vaddr of the first byte */
 #define TURNS 100    /* most calls of the step at one place, as lying memory has many frames */
@@ -118,10 +115,65 @@ static int process_read(struct fusee_native *n, void *to, uint32_t len, uint64_t
 	return 0;
 }
 
-/* What the unwinder's half does with what its step emits, and one walk of its step. */
-static int record(struct fusee_native *n, uint32_t kind, uint64_t key, const void *at,
-		  uint32_t len);
+/* What the unwinder's half does with what its step emits, and with a frame; one walk of its step.
+ */
+static void keep(uint32_t kind, uint64_t key, const void *at, uint32_t len);
+static void symbolize(uint64_t key, uint64_t what);
 static void walk(struct fusee_native *n);
+
+static int record(struct fusee_native *n, uint32_t kind, uint64_t key, const void *at, uint32_t len)
+{
+	uint8_t *copy = malloc(len ? len : 1); /* so that a read behind the end is seen */
+
+	(void)n;
+	memcpy(copy, at, len);
+	keep(kind, key, copy, len);
+	free(copy);
+	return 0;
+}
+
+/* The bytes as an emission, and some keys. */
+FUZZ void record_bytes(uint32_t kinds)
+{
+	if (nbytes >= 8)
+		record(NULL, bytes[0] & kinds, bytes[1] & 7, bytes + 2,
+		       (uint32_t)(nbytes - 2 > FUSEE_EMIT_BYTES ? FUSEE_EMIT_BYTES : nbytes - 2));
+	for (uint64_t key = 0; key < 8; key++)
+		symbolize(key, key);
+}
+
+/* By a step that pushes one frame at a time; lying memory has any number of them. */
+FUZZ void walk_by(int (*step)(struct fusee_unwind *u), struct fusee_native *n)
+{
+	int turns = 0, idle = 0, next;
+
+	do {
+		next = step(&n->u);
+		idle = n->u.npushed ? 0 : idle + 1;
+		if (n->u.npushed)
+			symbolize(n->u.pushed[0], n->u.pushed[1]);
+		n->u.npushed = 0;
+		if (next < FUSEE_STOP || next > FUSEE_NATIVE_TOO)
+			abort();
+	} while (next == FUSEE_AGAIN && idle < IDLE && ++turns < TURNS);
+}
+
+/* A new input; a table that inspect() did not make consists of its bytes. */
+FUZZ void begin_input(const uint8_t *data, size_t size)
+{
+	bytes = data;
+	nbytes = size;
+	nslab = 0;
+}
+
+FUZZ void table_of_bytes(void)
+{
+	if (nslab)
+		return;
+	memset(slab, 0, sizeof(slab));
+	memcpy(slab, bytes, nbytes < sizeof(slab) ? nbytes : sizeof(slab));
+	nslab = LANGUAGE_WORDS;
+}
 
 static void steps(void)
 {

@@ -4,7 +4,7 @@
     from lib.common import *  # noqa: F403
 
 BUILD: the folder of the build, argument 1. FUSEE: its program. HERE: tests/run. TOP: the repository. LONG: is this the
-tier long? tap: its results. until(), within(), pause(): evidence.py. Then modules of Python's library, and of tests/run/lib and
+tier long? tap: its results. until(), within(), pause(): evidence.py. Files in one call, and a new folder. Then modules of Python's library, and of tests/run/lib and
 tests/accuracy, whose other modules can be imported from here on."""
 import collections  # noqa: F401
 import contextlib  # noqa: F401
@@ -38,3 +38,44 @@ BUILD = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build")
 FUSEE = os.path.join(BUILD, "fusee")
 LONG = bool(os.environ.get("FUSEE_TEST_LONG"))
 tap = Tap()
+
+
+def text_of(path):
+    with open(path, errors="replace") as f:
+        return f.read()
+
+
+def bytes_of(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def json_of(path):
+    with open(path) as f:
+        return json.load(f)
+
+
+def write_text(path, text):
+    """-> the path"""
+    with open(path, "w") as f:
+        f.write(text)
+    return path
+
+
+@contextlib.contextmanager
+def new_folder(name):
+    """That each user can look into, by its real path; it is gone in the end."""
+    path = os.path.realpath(tempfile.mkdtemp(prefix="fusee-%s-" % name))
+    os.chmod(path, 0o755)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def compiled(path, source, *flags, compiler="gcc"):
+    """Compiles a text in C, or the file of tests/run/lib that has this name. -> the path of the program"""
+    given = os.path.join(HERE, "lib", source)
+    source = given if "\n" not in source and os.path.exists(given) else write_text(path + ".c", source)
+    subprocess.run([compiler, "-O1", "-o", path, source, *flags], check=True)
+    return path

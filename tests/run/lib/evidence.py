@@ -69,20 +69,18 @@ def attached(recorder, deadline=60):
     return bool(until(holds, deadline))
 
 
-def record(fusee, pids, cpu, *options, env=None, deadline=60, enough=None):
-    """fusee record of running processes until each has used `cpu` seconds of CPU time under it, or enough() is true.
-    -> (exit status, what it said). Not for -q: what it says is how sampling is known to have begun. A process that gets
-    no CPU is waited for."""
-    pids = [pids] if isinstance(pids, int) else list(pids)
+def recorded(command, pids, cpu, env=None, deadline=60, enough=None):
+    """fusee record until each of these processes has used `cpu` seconds under it, or enough() is true, or it ends itself.
+    pids: or a function, called once it samples, that starts them. -> (exit status, what it said). Not for -q: what it says is
+    how sampling is known to have begun. A process that gets no CPU is waited for."""
     with tempfile.TemporaryFile("w+") as said:
-        recorder = subprocess.Popen([fusee, "record", "-p", ",".join(map(str, pids)), *options], stdout=subprocess.DEVNULL,
-                                    stderr=said, env=env)
+        recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, env=env)
 
         def so_far():
             said.seek(0)
             return said.read()
         if until(lambda: recorder.poll() is not None or SAMPLES in so_far(), deadline) and recorder.poll() is None:
-            begin = {pid: cpu_s(pid) for pid in pids}
+            begin = {pid: cpu_s(pid) for pid in (pids() if callable(pids) else pids)}
             until(lambda: recorder.poll() is not None or
                   (enough() if enough else all(cpu_s(pid) - t >= cpu for pid, t in begin.items())), deadline + cpu)
             recorder.send_signal(signal.SIGINT)
@@ -92,6 +90,12 @@ def record(fusee, pids, cpu, *options, env=None, deadline=60, enough=None):
             recorder.kill()
             recorder.wait()
         return recorder.returncode, so_far()
+
+
+def record(fusee, pids, cpu, *options, **more):
+    """The same of fusee record -p."""
+    pids = [pids] if isinstance(pids, int) else list(pids)
+    return recorded([fusee, "record", "-p", ",".join(map(str, pids)), *options], pids, cpu, **more)
 
 
 def _log_binomial(n, k, p):

@@ -9,6 +9,7 @@ import sys
 
 import evidence
 from agent import Agent
+from programs import running as programs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -21,20 +22,6 @@ def agent(build, script, **more):
         yield it
     finally:
         it.stop(signal.SIGKILL)
-
-
-@contextlib.contextmanager
-def programs(*commands, **more):
-    """Processes, which have been killed at the end."""
-    procs = []
-    try:
-        for command in commands:
-            procs.append(subprocess.Popen(command, **more))
-        yield procs
-    finally:
-        for p in procs:
-            p.kill()
-            p.wait()
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# For tests/run scripts in sh: a temporary directory in $tmp, removed at the end, and TAP lines.
+# For tests/run scripts in sh: $build, which is argument 1, and its program $fusee; the folders $here, $lib and $top
+# (tests/run, tests/run/lib, the repository); $tmp, removed at the end; and TAP lines.
 #   check "what" COMMAND...   ok when the command succeeds; its output is shown when it fails
 #   has "what" FILE PATTERN   ok when a line of FILE matches the extended regular expression
 #   skip "what" "reason"
@@ -17,6 +18,11 @@
 #   finish                    the plan, and each failure again with its reason; exits with 1 if there is any
 n=0
 failed=0
+here=$(cd "$(dirname "$0")" && pwd)
+lib=$here/lib
+top=$(cd "$here/../.." && pwd)
+build=$(realpath -m "${1:-build}")
+fusee=$build/fusee
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/fusee-test.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
