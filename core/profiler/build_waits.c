@@ -38,11 +38,11 @@ uint32_t build_wait_begin(struct kernel_names *names, const struct collector *c,
 	const char *module;
 
 	for (uint32_t i = 0; i + 1 < n && i < MOST_FRAMES; i++) {
-		const struct walk_frame *f = c->frames.entries[ids[i]].key;
+		struct walk_frame f = frame_set_at(&c->frames, ids[i]);
 
-		if (f->kind != FRAME_KERNEL)
+		if (f.kind != FRAME_KERNEL)
 			break;
-		if (is_switch(kernel_names_at(names, f->addr, &module)))
+		if (is_switch(kernel_names_at(names, f.addr, &module)))
 			begin = i + 1;
 		else if (begin)
 			break;
