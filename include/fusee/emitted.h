@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fusee/helpers.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -104,6 +106,19 @@ static inline int fusee_emitted_keep(struct fusee_emitted *p, void **tree, void 
 	if (element)
 		free_element(element);
 	return -ENOMEM;
+}
+
+/* What record() returns for `kept`, the result of adding an emission: an error is counted by
+ * `counter`, with its reason. */
+static inline int fusee_emitted_result(const struct fusee_self *self, const char *counter, int kept)
+{
+	if (kept < 0)
+		fusee_count_by(self, counter, "reason",
+			       kept == -ENOSPC   ? "too many of one process"
+			       : kept == -ENOMEM ? "no memory"
+						 : "damaged",
+			       1);
+	return kept;
 }
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unwinder "hotspot": methods of Java in a JVM of OpenJDK. x86-64. */
-#include <fusee/helpers.h>
+#include <fusee/emitted.h>
 #include <fusee/unwinder.bpf.h>
 
 #include "heaps.h"
@@ -57,13 +57,7 @@ static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e
 	int kept = hotspot_names_add(&h->processes, process, e->kind, e->key, e->bytes.p,
 				     e->bytes.len);
 
-	if (kept < 0)
-		fusee_count_by(&h->self, "methods_lost", "reason",
-			       kept == -ENOSPC   ? "too many of one process"
-			       : kept == -ENOMEM ? "no memory"
-						 : "damaged",
-			       1);
-	return kept;
+	return fusee_emitted_result(&h->self, "methods_lost", kept);
 }
 
 /* Appends a frame of the method or stub. bci: HOTSPOT_NO_BCI if it is not known. 0 or -errno. */

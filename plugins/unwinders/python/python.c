@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unwinder "python": frames of CPython 3.8 and later. x86-64. */
-#include <fusee/helpers.h>
+#include <fusee/emitted.h>
 #include <fusee/unwinder.bpf.h>
 
 #include "codes.h"
@@ -66,13 +66,7 @@ static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e
 
 	if (r > 0)
 		log_release(p, e);
-	if (r < 0)
-		fusee_count_by(&p->self, "code_objects_lost", "reason",
-			       r == -ENOSPC   ? "too many of one process"
-			       : r == -ENOMEM ? "no memory"
-					      : "damaged",
-			       1);
-	return r;
+	return fusee_emitted_result(&p->self, "code_objects_lost", r);
 }
 
 static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unwinder "ruby": frames of CRuby 2.7 to 3.3. x86-64. */
-#include <fusee/helpers.h>
+#include <fusee/emitted.h>
 #include <fusee/unwinder.bpf.h>
 
 #include "functions.h"
@@ -28,13 +28,7 @@ static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e
 	int kept = ruby_functions_add(&r->processes, process, e->kind, e->key, e->bytes.p,
 				      e->bytes.len);
 
-	if (kept < 0)
-		fusee_count_by(&r->self, "functions_lost", "reason",
-			       kept == -ENOSPC   ? "too many of one process"
-			       : kept == -ENOMEM ? "no memory"
-						 : "damaged",
-			       1);
-	return kept;
+	return fusee_emitted_result(&r->self, "functions_lost", kept);
 }
 
 static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)

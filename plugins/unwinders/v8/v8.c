@@ -2,7 +2,7 @@
 /* unwinder "v8": functions of JavaScript that V8 runs in Node.js. x86-64. */
 #include <stdbool.h>
 
-#include <fusee/helpers.h>
+#include <fusee/emitted.h>
 #include <fusee/unwinder.bpf.h>
 
 #include "inspect.h"
@@ -141,13 +141,7 @@ static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e
 
 	if (kept > 0 && e->kind == V8_SCRIPT) /* now, as the process may end soon */
 		read_new(v, process, e->key);
-	if (kept < 0)
-		fusee_count_by(&v->self, "functions_lost", "reason",
-			       kept == -ENOSPC   ? "too many of one process"
-			       : kept == -ENOMEM ? "no memory"
-						 : "damaged",
-			       1);
-	return kept;
+	return fusee_emitted_result(&v->self, "functions_lost", kept);
 }
 
 /* Appends the frame of a function at this place in its script. 0 or -errno. */
