@@ -91,7 +91,7 @@ static uint32_t ask(struct world *w, uint64_t offset)
 	f.file = w->self->id;
 	f.addr = offset;
 	CHECK_INT(collector_new(&c), 0);
-	CHECK(dict_add(&c->frames, &f, sizeof(f)) != DICT_NONE);
+	CHECK(frame_set_add(&c->frames, &f) != FRAME_SET_NONE);
 	CHECK_INT(symbolizer_request(w->n, c, false, 0, done, &calls), 0);
 	requests = worker_pending(w->w);
 	CHECK_INT(calls, !requests);
@@ -158,7 +158,7 @@ TEST_IN_WORLD(many_at_once)
 			memset(&f, 0, sizeof(f));
 			f.file = w->self->id;
 			f.addr = offset_of(w, which ? second_function : first_function, i);
-			CHECK(dict_add(&c->frames, &f, sizeof(f)) != DICT_NONE);
+			CHECK(frame_set_add(&c->frames, &f) != FRAME_SET_NONE);
 		}
 	CHECK_INT(symbolizer_request(w->n, c, false, 0, done, &calls), 0);
 	CHECK_INT(worker_wait_until(w->w, 0), 0);
