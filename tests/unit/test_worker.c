@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "symbols/symbols.h"
-#include "worker_help.h"
+#include "lib/cached_worker.h"
 
 static double now(void)
 {
@@ -13,44 +13,6 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static struct worker *start(struct worker_options o)
-{
-	struct worker *w;
-
-	CHECK_INT(worker_new(&w, &o), 0);
-	return w;
-}
-
-static const char *cache_dir(void)
-{
-	static char dir[80];
-
-	snprintf(dir, sizeof(dir), "%s/a/cache", test_dir());
-	return dir;
-}
-
-static int open_file(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	CHECK(fd >= 0);
-	return fd;
-}
-
-/* Files in the cache. */
-static int cached_files(void)
-{
-	char command[160];
-	int n = -1;
-	FILE *f;
-
-	snprintf(command, sizeof(command), "find %s -type f | wc -l", cache_dir());
-	f = popen(command, "r");
-	CHECK(f && fscanf(f, "%d", &n) == 1);
-	pclose(f);
-	return n;
 }
 
 #define TEST_OF_WORKER(id)                                                                   \

@@ -3,41 +3,19 @@
 // usage: node flamegraph.js DIR [SCREENSHOTS]      DIR: now diff focus kinds hostile groups
 // grouped noise many, each .html
 "use strict";
-const { chromium } = require("playwright-core");
+const { ok, is, Page, run, WIDE } = require("./browser.js");
 const [dir, shots] = process.argv.slice(2);
-const ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-	"--disable-background-networking", "--disable-component-update", "--disable-sync"];
-const WIDE = { width: 1600, height: 900 };
-let n = 0, failed = 0, browser;
-
-function ok(name, good, why) {
-	n++;
-	failed += good ? 0 : 1;
-	console.log(`${good ? "ok" : "not ok"} ${n} - ${name}`);
-	if (!good)
-		console.log("# got: " + JSON.stringify(why));
-}
-const is = (name, got, wanted) => ok(name, got === wanted, { got, wanted });
+let browser;
 
 // ---- what a person sees ----
 
-class View {
+class View extends Page {
 	static async open(name, viewport = WIDE, options = {}) {
 		const v = new View();
-		v.page = await browser.newPage({ viewport, ...options });
-		v.errors = [];
-		v.requests = [];
-		v.page.on("pageerror", e => v.errors.push(String(e)));
-		v.page.on("console", m => m.type() === "error" && v.errors.push(m.text()));
-		v.page.on("dialog", d => { v.errors.push("dialog"); d.dismiss(); });
-		v.page.on("request", r => v.requests.push(r.url()));
+		await v.begin(viewport, options);
 		await v.page.goto(name.startsWith("file:") ? name : `file://${dir}/${name}.html`);
 		await v.painted();
 		return v;
-	}
-	// Until what was asked for is on the canvas.
-	painted() {
-		return this.page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
 	}
 	// The frames that are drawn: name, row, x, width in pixels, value.
 	frames() {
@@ -104,9 +82,6 @@ class View {
 	async shot(name) {
 		if (shots)
 			await this.page.screenshot({ path: `${shots}/${name}.png` });
-	}
-	close() {
-		return this.page.close();
 	}
 }
 
@@ -418,8 +393,8 @@ async function hostile() {
 	await page.close();
 }
 
-async function main() {
-	browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ARGS });
+run(async chromium => {
+	browser = chromium;
 	const v = await View.open("now");
 	await opens(v);
 	await search(v);
@@ -437,10 +412,4 @@ async function main() {
 	await many();
 	await filtered();
 	await hostile();
-}
-main().catch(e => ok(String(e.stack || e).split("\n").slice(0, 4).join(" "), false, null)).finally(async () => {
-	if (browser)
-		await browser.close();
-	console.log(`1..${n}`);
-	process.exit(failed ? 1 : 0);
 });

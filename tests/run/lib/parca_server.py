@@ -4,7 +4,6 @@ venv of the build's. "parca_server.py FOLDER" prints its port. One port speaks g
 to grpcio's own server, gRPC over HTTP/2; a PUT to /signed/BUILDID is what a signed URL leads to. FOLDER/log has a line of JSON for each
 call; uploads are kept as FOLDER/BUILDID. FOLDER/mode says what it answers: {"strategy": "GRPC" or "SIGNED_URL", "should": {build id:
 reason why not}, METHOD: {build id or "": [status, text]}, "hang": METHOD, "once": true: a status is answered once}."""
-import fcntl
 import http.server
 import json
 import os
@@ -17,34 +16,17 @@ import threading
 import time
 import urllib.parse
 
+import venvs
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROTO = os.path.join(HERE, "..", "..", "lib")
 PACKAGES = ["grpcio>=1.60", "grpcio-tools>=1.60", "protobuf>=5"]
-UNFETCHED = ("No matching distribution", "Could not find a version", "NewConnectionError", "Connection", "ensurepip")
 SERVICE = "parca.debuginfo.v1alpha1.DebuginfoService"
 
 
 def python(build):
-    """-> the interpreter that has them, or None and why there is none. Tests that run at once make it once."""
-    with open(os.path.join(build, "parca.lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return made(os.path.join(os.path.abspath(build), "parca"))
-
-
-def made(folder):
-    interpreter = os.path.join(folder, "bin", "python")
-    check = [interpreter, "-c", "import grpc, grpc_tools.protoc, google.protobuf"]
-    if os.path.exists(interpreter) and subprocess.run(check, capture_output=True).returncode == 0:
-        return interpreter, None
-    for command in ([sys.executable, "-m", "venv", "--clear", folder],
-                    [interpreter, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--only-binary", ":all:", *PACKAGES],
-                    check):
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode:
-            if any(word in done.stdout for word in UNFETCHED):
-                return None, "grpcio cannot be fetched: " + done.stdout.strip().splitlines()[-1]
-            raise RuntimeError(done.stdout)
-    return interpreter, None
+    """-> the interpreter that has them, or None and why there is none."""
+    return venvs.python(build, "parca", ("grpc", "grpc_tools.protoc", "google.protobuf"), PACKAGES)
 
 
 class Refused(Exception):

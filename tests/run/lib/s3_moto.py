@@ -4,7 +4,6 @@
 interpreter of that venv: "s3_moto.py make URL BUCKET" makes a bucket and a user, and prints the user's keys, two words, whose signatures the
 server checks from then on; "s3_moto.py fetch URL BUCKET FOLDER" gets all objects; "s3_moto.py uploads URL BUCKET" prints the number of uploads
 that have not ended. The last two take the keys of the environment."""
-import fcntl
 import http.client
 import json
 import os
@@ -13,35 +12,18 @@ import subprocess
 import sys
 import time
 import urllib.request
-from evidence import within  # noqa: E402
 
-UNFETCHED = ("No matching distribution", "Could not find a version", "NewConnectionError", "Connection", "ensurepip")
+import venvs
+from evidence import within
+
 START_SECONDS = 240
 PORTS = 5  # that are tried
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
 def python(build):
-    """-> the interpreter that has it, or None and why there is none. Tests that run at once make it once."""
-    with open(os.path.join(build, "moto.lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return made(os.path.join(os.path.abspath(build), "moto"))
-
-
-def made(folder):
-    interpreter = os.path.join(folder, "bin", "python")
-    check = [interpreter, "-c", "import moto.server, boto3"]
-    if os.path.exists(interpreter) and subprocess.run(check, capture_output=True).returncode == 0:
-        return interpreter, None
-    for command in ([sys.executable, "-m", "venv", "--clear", folder],
-                    [interpreter, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--only-binary", ":all:", "moto[server,s3]>=5"],
-                    check):
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode:
-            if any(word in done.stdout for word in UNFETCHED):
-                return None, "moto cannot be fetched: " + done.stdout.strip().splitlines()[-1]
-            raise RuntimeError(done.stdout)
-    return interpreter, None
+    """-> the interpreter that has it, or None and why there is none."""
+    return venvs.python(build, "moto", ("moto.server", "boto3"), ("moto[server,s3]>=5",))
 
 
 class Moto:

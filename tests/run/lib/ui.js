@@ -2,26 +2,13 @@
 // Looks at the page of fusee ui as a person would. TAP on stdout.
 // usage: FUSEE=.. node ui.js DIR [SCREENSHOTS]      DIR/profiles: now before after lines and a hostile one, DIR/store, DIR/xdg-open, which writes to DIR/sudo/opened
 "use strict";
-const { chromium } = require("playwright-core");
 const { execFileSync, spawn } = require("child_process");
 const fs = require("fs");
 const http = require("http");
 const [dir, shots] = process.argv.slice(2);
-const ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-	"--disable-background-networking", "--disable-component-update", "--disable-sync"];
-const WIDE = { width: 1600, height: 900 };
+const { ok, is, Page, run, WIDE, SLOW } = require("./browser.js");
 const HOSTILE = "<img src=x onerror=window.pwned=1>";
-const SLOW = Math.max(1, Number(process.env.FUSEE_CHECK_SLOWNESS) || 1);
-let n = 0, failed = 0, browser;
-
-function ok(name, good, why) {
-	n++;
-	failed += good ? 0 : 1;
-	console.log(`${good ? "ok" : "not ok"} ${n} - ${name}`);
-	if (!good)
-		console.log("# got: " + JSON.stringify(why)?.slice(0, 1500));
-}
-const is = (name, got, wanted) => ok(name, got === wanted, { got, wanted });
+let browser;
 
 // ---- a server and a page ----
 
@@ -50,17 +37,10 @@ function ask(address, headers) {
 		answer.on("end", () => done(answer));
 	}).on("error", fail));
 }
-class View {
+class View extends Page {
 	static async open(address, viewport = WIDE, options = {}) {
 		const v = new View();
-		v.page = await browser.newPage({ viewport, ...options });
-		v.page.setDefaultTimeout(20000 * SLOW);
-		v.errors = [];
-		v.requests = [];
-		v.page.on("pageerror", e => v.errors.push(String(e)));
-		v.page.on("console", m => m.type() === "error" && v.errors.push(m.text()));
-		v.page.on("dialog", d => { v.errors.push("dialog"); d.dismiss(); });
-		v.page.on("request", r => v.requests.push(r.url()));
+		await v.begin(viewport, options);
 		await v.page.goto(address);
 		await v.shown();
 		return v;
@@ -75,7 +55,7 @@ class View {
 	// Until the view that was selected is there.
 	async shown(view = "") {
 		await this.until(name => document.documentElement.dataset.shown?.startsWith(name), view);
-		return this.page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
+		return this.painted();
 	}
 	async tab(name) {
 		await this.page.click(`#tab-${name}`);
@@ -126,9 +106,6 @@ class View {
 	async shot(name) {
 		if (shots)
 			await this.page.screenshot({ path: `${shots}/${name}.png` });
-	}
-	close() {
-		return this.page.close();
 	}
 }
 
@@ -512,8 +489,8 @@ async function opens() {
 	const code = await Promise.race([child.ended, new Promise(done => setTimeout(() => done("it runs"), 60000 * SLOW))]);
 	is("it ends some time after the page was closed", code, 0);
 }
-async function main() {
-	browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ARGS });
+run(async chromium => {
+	browser = chromium;
 	const server = await serve(["ui", "--no-browser", "profiles"]), { address } = server;
 	await refused(server);
 	const v = await View.open(address);
@@ -545,12 +522,7 @@ async function main() {
 	server.child.kill("SIGINT");
 	is("Ctrl-C ends it, and a page that is open does not keep it", await server.child.ended, 0);
 	await opens();
-}
-main().catch(e => ok(String(e.stack || e).split("\n").slice(0, 4).join(" "), false, null)).finally(async () => {
+}, () => {
 	for (const child of servers)
 		child.kill("SIGKILL");
-	if (browser)
-		await browser.close();
-	console.log(`1..${n}`);
-	process.exit(failed ? 1 : 0);
 });
