@@ -312,13 +312,15 @@ static void abandon(struct opener *o, struct process *p, const struct opener_que
 	poller_set(&o->poller, 1); /* opener_dispatch() starts another process */
 }
 
-/* How long the query has taken, without the time in which the opener waited for a CPU: a busy
- * machine is not the target's fault. */
+/* How long the query has taken; of a slow one without the time in which the opener waited for a
+ * CPU: a busy machine is not the target's fault. */
 static uint64_t time_of_target(const struct process *p)
 {
-	uint64_t took = clock_now() - p->since;
-	uint64_t queued = runqueue_wait_ns(p->runqueue) - p->queued;
+	uint64_t took = clock_now() - p->since, queued;
 
+	if (took <= QUICK_NS)
+		return took;
+	queued = runqueue_wait_ns(p->runqueue) - p->queued;
 	return took > queued ? took - queued : 0;
 }
 
