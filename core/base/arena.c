@@ -12,7 +12,7 @@
 /* Of other blocks. Pages that are not written yet take no memory. */
 #define BLOCK ((size_t)256 << 10)
 #define PAGE ((size_t)4096)
-#define ALIGN ((size_t)16)
+#define ALIGN ((size_t)8)
 
 /* A mapping. The pieces follow. */
 struct arena_block {

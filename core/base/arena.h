@@ -18,7 +18,7 @@ struct arena {
 };
 
 void arena_fini(struct arena *);
-/* Zeroed bytes, aligned to 16. NULL: no memory. */
+/* Zeroed bytes, aligned to 8. NULL: no memory. */
 void *arena_add(struct arena *, size_t size);
 /* Grows a piece of `old` bytes, which may move; further bytes are zero. p of NULL: a new piece.
  * NULL: no memory; the piece is unchanged. */

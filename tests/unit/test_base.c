@@ -175,7 +175,7 @@ TEST(an_arena_keeps_and_returns)
 		if (n[i] + more > MOST)
 			continue;
 		array[i] = arena_grow(&a, array[i], n[i], n[i] + more);
-		CHECK(array[i] && !((uintptr_t)array[i] % 16));
+		CHECK(array[i] && !((uintptr_t)array[i] % 8));
 		for (size_t k = 0; k < n[i] + more; k++)
 			if (array[i][k] != (k < n[i] ? i + 1 : 0))
 				CHECK(!"kept, and zero behind it");
