@@ -15,9 +15,8 @@
 
 #include "state.h"
 
-#define FARTHEST (1ull << 20) /* bytes of one frame, at most */
-#define MOST_CHUNK (1 << 20)  /* words of a chunk's stack */
-#define CHUNK_EDGE 16         /* bytes below a frame that are its callee's: return address, link */
+#define MOST_CHUNK (1 << 20) /* words of a chunk's stack */
+#define CHUNK_EDGE 16        /* bytes below a frame that are its callee's: return address, link */
 
 /* While a chunk is walked scratch has its state between two calls, in words that are otherwise of
  * one frame. */

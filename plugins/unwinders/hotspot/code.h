@@ -132,27 +132,39 @@ FUSEE_FN int is_jump(const __u8 *c)
 	return c[0] == 0xeb || (c[0] == 0xe9 && (c[4] == 0 || c[4] == 0xff));
 }
 
-/* Bytes that code behind a method has put below the frame around a call: before it jumps back it
- * takes them down by add $..,%rsp or pop %r15, after it has restored registers. ZGC's barriers do
- * so. 0: none are seen before another jump, a return, or sub $..,%rsp. */
-static int put_below(struct fusee_unwind *u, __u32 unused)
+/* pop, of another register than %rbp */
+FUSEE_FN int is_pop(__u32 c)
+{
+	return c >= 0x58 && c <= 0x5f && c != 0x5d;
+}
+
+#define PART (sizeof(((struct near *)0)->code) - 12) /* bytes of code that are looked at */
+
+/* Bytes that code has put below its frame around a call. C1 pushes arguments of stubs, and pops
+ * them behind the call. Barriers behind a method, as ZGC has, take them down before they jump back,
+ * by add $..,%rsp or pop %r15, after they have restored registers. C2 pushes a number in a loop
+ * that shortens characters. 0: none are seen in this part of the code from pc on; -1: nor will they
+ * be, behind another jump, a return, or sub $..,%rsp. */
+static int put_below(struct fusee_unwind *u, __u32 part)
 {
 	struct near *n = near(u);
 
-	(void)unused;
-	if (!n || fusee_read(u, n->code, sizeof(n->code), u->pc))
-		return 0;
-	for (__u32 i = 0; i < sizeof(n->code) - 12; i++) {
+	if (!n || fusee_read(u, n->code, sizeof(n->code), u->pc + part * PART))
+		return -1;
+	if (!is_exact(u) && is_pop(n->code[0]))
+		return is_pop(n->code[1]) ? 16 : 8;
+	for (__u32 i = 0; i < PART; i++) {
 		const __u8 *c = n->code + i;
 
-		if (c[0] == 0x41 && c[1] == 0x5f && is_jump(c + 2))
+		if ((c[0] == 0x41 && c[1] == 0x5f && is_jump(c + 2)) ||
+		    (is_pop(c[0]) && is_jump(c + 1)))
 			return 8;
 		if (is_jump(c) || c[0] == 0xc3)
-			return 0;
+			return -1;
 		if (c[0] != 0x48 || (c[1] != 0x81 && c[1] != 0x83))
 			continue;
 		if (c[2] == 0xec)
-			return 0;
+			return -1;
 		if (c[2] == 0xc4 && c[1] == 0x83 && is_jump(c + 4))
 			return c[3];
 		if (c[2] == 0xc4 && c[1] == 0x81 && is_jump(c + 7))

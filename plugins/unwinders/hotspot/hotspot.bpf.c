@@ -9,6 +9,7 @@
  */
 #include <fusee/unwinder.bpf.h>
 
+#include "bare.h"
 #include "chunk.h"
 #include "code.h"
 #include "emit.h"
@@ -112,13 +113,15 @@ FUSEE_FN int read_frame(struct fusee_unwind *u, struct frame *f)
  * return address. 0 or -1. */
 FUSEE_FN int skip_put_below(struct fusee_unwind *u, const struct frame *f, __u64 *pc)
 {
-	__u32 n = f->edge == EDGE_NONE ? (__u32)FUSEE_CALL(fusee_hotspot_put_below, u, 0) : 0;
+	int n = f->edge == EDGE_NONE ? FUSEE_CALL(fusee_hotspot_put_below, u, 0) : -1;
 	__u64 at;
 
-	if (!n || n & 7 || n > MOST_FRAME || AT(u, &at, u->sp + n + f->size - 8) ||
+	for (__u32 part = 1; part < 3 && !n && is_exact(u); part++)
+		n = FUSEE_CALL(fusee_hotspot_put_below, u, part);
+	if (n <= 0 || n & 7 || n > (int)MOST_FRAME || AT(u, &at, u->sp + (__u32)n + f->size - 8) ||
 	    !is_java_code(u, at))
 		return -1;
-	u->sp += n;
+	u->sp += (__u32)n;
 	*pc = at;
 	return 0;
 }
@@ -199,38 +202,6 @@ struct interpreted {
 	__u64 bcp, locals, cache, data, mirror, method, last_sp, sender_sp, fp, pc;
 };
 #define BELOW_FP 64
-
-/* Returns the caller's sp, which r13 has where a method begins, and rbx where it returns. 0:
- * neither register has an address near above the sp. */
-FUSEE_FN __u64 sender_sp(const struct fusee_unwind *u)
-{
-	if (u->valid_regs >> FUSEE_X86_R13 & 1 && u->regs[FUSEE_X86_R13] - u->sp < FARTHEST)
-		return u->regs[FUSEE_X86_R13];
-	if (u->valid_regs >> FUSEE_X86_RBX & 1 && u->regs[FUSEE_X86_RBX] - u->sp < FARTHEST)
-		return u->regs[FUSEE_X86_RBX];
-	return 0;
-}
-
-/* Steps from code that was interrupted without a frame: at the beginning or end of a method, or in
- * a stub that makes none. The return address is on top of the stack or in rax. `moved`: the code
- * may have moved it away from the caller's sp, which is in a register then. 1: the state is the
- * caller's; 0: no return address was found. */
-static int leave_bare(struct fusee_unwind *u, __u32 moved)
-{
-	__u64 sender = moved ? sender_sp(u) : 0, pc;
-
-	if (!AT(u, &pc, u->sp) && is_behind_call(u, pc)) {
-		to_caller(u, pc, sender > u->sp + 8 ? sender : u->sp + 8);
-		return 1;
-	}
-	pc = u->regs[FUSEE_X86_RAX];
-	if (u->valid_regs >> FUSEE_X86_RAX & 1 && sender > u->sp && is_behind_call(u, pc)) {
-		to_caller(u, pc, sender);
-		return 1;
-	}
-	return 0;
-}
-FUSEE_PART(fusee_hotspot_leave_bare, leave_bare)
 
 /* Is the sp below all words of the frame? While a frame is made, rbp is set first, and the words
  * below the sp are still those of an earlier frame. */
@@ -391,39 +362,35 @@ static int stub(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_hotspot_stub, stub)
 
-#define IS_FLUSH TEXT8('f', 'l', 'u', 's', 'h', '_', 'i', 'c')
-#define IS_ADAPTER TEXT8('I', '2', 'C', '/', 'C', '2', 'I', ' ')
+#define IS_EXCEPTION TEXT8('E', 'x', 'c', 'e', 'p', 't', 'i', 'o')
 
-/* Is the adapter's mov %rsp,%r13, which saves the caller's sp, still ahead? */
-FUSEE_FN int is_before_note(struct fusee_unwind *u)
+/* Is this stub interrupted where sp is its caller's? An adapter to the interpreter pops the return
+ * address into rax; a compiled method jumps to the stub that looks for a handler of an exception,
+ * with its place in rdx. Then pc becomes the caller's, whose blob is found. 1; 0: it is not; -1:
+ * the blob is not found. */
+static int skip_popped(struct fusee_unwind *u, __u32 unused)
 {
-	struct near *n = near(u);
-
-	if (!n || fusee_read(u, n->code, CODE_BYTES, u->pc - CODE_BEFORE))
-		return 1;
-	for (__u32 i = 0; i < CODE_BYTES - CODE_BEFORE - 2; i++)
-		if ((byte(n, i) == 0x4c && byte(n, i + 1) == 0x8b && byte(n, i + 2) == 0xec) ||
-		    (byte(n, i) == 0x49 && byte(n, i + 1) == 0x89 && byte(n, i + 2) == 0xe5))
-			return 1;
-	return 0;
-}
-
-/* Steps from an adapter between the interpreter and compiled code, or other code without frames. */
-static int bare(struct fusee_unwind *u, __u32 unused)
-{
-	__u64 pc;
+	__u64 pc = u->regs[FUSEE_X86_RAX], popped;
+	__u8 first;
 
 	(void)unused;
-	FUSEE_CALL(fusee_hotspot_push_stub, u, 0);
-	/* the JVM's own functions call it */
-	if (is_exact(u) && u->scratch[NAME8] == IS_FLUSH && !AT(u, &pc, u->sp))
-		return to_caller(u, pc, u->sp + 8);
-	return is_exact(u) && FUSEE_CALL(fusee_hotspot_leave_bare, u,
-					 u->scratch[NAME8] == IS_ADAPTER && !is_before_note(u)) == 1
-		       ? FUSEE_NEXT
-		       : fusee_stop(u, HOTSPOT_NO_FRAME);
+	if (u->scratch[NAME8] == IS_ADAPTER) {
+		if (AT(u, &popped, u->sp - 8) || popped != pc || !is_before_note(u))
+			return 0;
+	} else if (u->scratch[NAME8] == IS_EXCEPTION) {
+		pc = u->regs[FUSEE_X86_RDX];
+		if (AT(u, &first, u->pc) || first != 0x52) /* push %rdx */
+			return 0;
+	} else {
+		return 0;
+	}
+	if (!is_java_code(u, pc))
+		return 0;
+	u->pc = pc;
+	u->flags &= ~(__u32)FUSEE_PC_EXACT;
+	return FUSEE_CALL(fusee_hotspot_find_blob, u, 0) ? -1 : 1;
 }
-FUSEE_PART(fusee_hotspot_bare, bare)
+FUSEE_PART(fusee_hotspot_skip_popped, skip_popped)
 
 /* ---- the step ---- */
 
@@ -494,6 +461,8 @@ static int hotspot_step(struct fusee_unwind *u)
 		return fusee_stop(u, HOTSPOT_NO_CODE);
 	if (first && FUSEE_CALL(fusee_hotspot_may_yield, u, 0))
 		u->scratch[HI] |= UNSURE;
+	if (first && is_exact(u) && FUSEE_CALL(fusee_hotspot_skip_popped, u, 0) < 0)
+		return fusee_stop(u, HOTSPOT_NO_CODE);
 	if (u->scratch[NAME8] == IS_NMETHOD || u->scratch[NAME8] == IS_NATIVE) {
 		if (FUSEE_CALL(fusee_hotspot_push_compiled, u, 0))
 			return fusee_stop(u, HOTSPOT_UNREADABLE);

@@ -22,6 +22,8 @@ enum {
 /* The thread may be moving frames between its stack and Java's heap: they may be in both. */
 #define UNSURE (1ull << 63)
 
+#define FARTHEST (1ull << 20) /* bytes of one frame, at most */
+
 #define AT(u, what, addr) fusee_read(u, what, sizeof(*(what)), addr)
 
 /* The first 8 bytes of a name, as a word. */

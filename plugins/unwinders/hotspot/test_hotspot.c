@@ -38,6 +38,7 @@ int fusee_step_hotspot(struct fusee_unwind *u);
 #define INTERPRETER (CODE + 0x0)
 #define COMPILED (CODE + 0x400)
 #define STUBS (CODE + 0x800)
+#define OTHER (CODE + 0xc00) /* a stub of some tests */
 
 struct made {
 	struct fusee_native native;
@@ -1007,6 +1008,21 @@ TEST(a_barrier_is_interrupted)
 	CHECK(strstr(m.stack, " A.main:3 StubRoutines::call_stub:0 "));
 }
 
+/* Its end is far: pop %rax; jmp. */
+TEST(a_loop_with_a_pushed_number)
+{
+	unsigned char code[150] = {0};
+
+	code[140] = 0x58;
+	code[141] = 0xeb;
+	make();
+	CHECK_INT(walk_from_barrier(code, sizeof(code), 8, FUSEE_PC_EXACT | FUSEE_FIRST),
+		  FUSEE_NEXT);
+	CHECK(strstr(m.stack, " A.main:3 StubRoutines::call_stub:0 "));
+	make();
+	CHECK_INT(walk_from_barrier(code, sizeof(code), 8, 0), FUSEE_STOP);
+}
+
 /* What follows another jump, a return or the beginning of a barrier is none of this place's. */
 TEST(code_before_a_barrier)
 {
@@ -1024,6 +1040,122 @@ TEST(code_before_a_barrier)
 		CHECK_INT(walk_from_barrier(code[i], sizeof(code[i]), 0x20, 0), FUSEE_STOP);
 		CHECK_INT(m.native.u.error, HOTSPOT_NO_FRAME);
 	}
+}
+
+/* ---- stubs that say nothing of their frame ---- */
+
+#define RETURN (COMPILED + 0x180 + CALLED)
+
+/* A stub of this name is interrupted behind such code; mid has called it, and continues with
+ * `behind`. */
+static struct fusee_unwind *in_stub(const char *name, const char *code, const char *behind)
+{
+	struct fusee_unwind *u = &m.native.u;
+
+	make();
+	blob(OTHER, 8, name, 0);
+	memcpy(m.memory + OTHER + 0x180, code, strlen(code));
+	m.memory[RETURN - 5] = 0xe8;
+	memcpy(m.memory + RETURN, behind, strlen(behind));
+	CHECK_INT(claim(), 0);
+	u->pc = OTHER + 0x180 + strlen(code);
+	u->regs[FUSEE_X86_R13] = 0;
+	return u;
+}
+
+TEST(a_stub_with_a_frame_pointer)
+{
+	struct fusee_unwind *u = in_stub("g1_post_barrier_slow", "\x55\x48\x8b\xec\x50", "");
+	uint64_t fp = STACK + 0x100;
+
+	put(fp + 24, RETURN);
+	u->fp = fp + 16;
+	u->sp = fp + 8;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "g1_post_barrier_slow:0 " CALLERS);
+	/* before mov %rsp,%rbp */
+	u = in_stub("g1_post_barrier_slow", "\x55\x48\x8b\xec\x50", "");
+	put(fp + 24, RETURN);
+	u->pc = OTHER + 0x181;
+	u->sp = fp + 16;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "g1_post_barrier_slow:0 " CALLERS);
+	/* it has called, and its frame pointer is no frame's */
+	u = in_stub("g1_post_barrier_slow", "\x55\x48\x8b\xec\x50", "");
+	u->fp = fp + 16;
+	u->sp = fp + 8;
+	u->flags = 0;
+	CHECK_INT(walk(), FUSEE_STOP);
+	CHECK_INT(u->error, HOTSPOT_NO_FRAME);
+}
+
+/* It has pushed four registers, and mid two arguments. */
+TEST(a_stub_that_pushes)
+{
+	struct fusee_unwind *u = in_stub("slow_subtype_check Runtime1 stub", "\x57\x56",
+					 "\x5e\x5f");
+	uint64_t fp = STACK + 0x100;
+
+	memset(m.memory + fp - 64, 0, 96);
+	put(fp + 8, RETURN);
+	u->sp = fp + 8 - 32;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "slow_subtype_check Runtime1 stub:0 " CALLERS);
+}
+
+/* mov (%rsp),%rax begins an adapter to compiled code, whose caller is interpreted. */
+TEST(an_adapter_to_compiled_code)
+{
+	struct fusee_unwind *u = in_stub("I2C/C2I adapters", "", "");
+	uint64_t fp = STACK + 0x200;
+
+	for (int moved = 0; moved < 2; moved++) {
+		u = in_stub("I2C/C2I adapters", "", "");
+		u->fp = fp;
+		u->regs[FUSEE_X86_R13] = fp - 0x80 + 8;
+		u->sp = fp - 0x80 - (moved ? 0x18 : 0);
+		put(fp - 0x80, INTERPRETER + 0x240);
+		u->regs[FUSEE_X86_RAX] = moved ? INTERPRETER + 0x240 : 0;
+		CHECK_INT(walk(), FUSEE_NEXT);
+		CHECK_STR(m.stack, "I2C/C2I adapters:0 A.main:3 StubRoutines::call_stub:0 ");
+	}
+	/* r13 is nowhere near */
+	u = in_stub("I2C/C2I adapters", "", "");
+	u->fp = fp;
+	u->sp = fp - 0x80;
+	put(fp - 0x80, INTERPRETER + 0x240);
+	CHECK_INT(walk(), FUSEE_STOP);
+}
+
+/* Its return address is popped. */
+TEST(an_adapter_to_the_interpreter)
+{
+	struct fusee_unwind *u = in_stub("I2C/C2I adapters", "", "");
+	uint64_t sp = STACK + 0x100 + 32;
+
+	for (int other = 0; other < 2; other++) {
+		u = in_stub("I2C/C2I adapters", "", "");
+		memcpy(m.memory + OTHER + 0x180, "\x4c\x8b\xec", 3); /* mov %rsp,%r13 */
+		u->sp = sp;
+		put(sp - 8, other ? 0 : RETURN);
+		u->regs[FUSEE_X86_RAX] = RETURN;
+		CHECK_INT(walk(), other ? FUSEE_STOP : FUSEE_NEXT);
+		CHECK_STR(m.stack, other ? "I2C/C2I adapters:0 " : CALLERS);
+	}
+}
+
+/* push %rdx: a compiled method has jumped here. */
+TEST(an_exception_before_its_handler)
+{
+	struct fusee_unwind *u = in_stub("ExceptionBlob", "", "");
+	int size = 2;
+
+	memcpy(m.memory + OTHER + 16 + 28, &size, sizeof(size));
+	memcpy(m.memory + OTHER + 0x180, "\x52\x48\x83\xec\x08", 5);
+	u->sp = STACK + 0x100 + 32;
+	u->regs[FUSEE_X86_RDX] = RETURN;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, CALLERS);
 }
 
 /* Functions of the JVM call the code that writes back caches. */

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Code without a frame of its own, or that does not say how large it is: where interpreted methods
+ * begin and end, adapters between these and compiled methods, stubs of C1. A part of the step:
+ * hotspot.bpf.c includes it.
+ */
+#ifndef HOTSPOT_BARE_H
+#define HOTSPOT_BARE_H
+
+#include "code.h"
+#include "emit.h"
+#include "state.h"
+
+/* Returns the caller's sp, which r13 has where a method begins, and rbx where it returns. 0:
+ * neither register has an address near above the sp. */
+FUSEE_FN __u64 sender_sp(const struct fusee_unwind *u)
+{
+	if (u->valid_regs >> FUSEE_X86_R13 & 1 && u->regs[FUSEE_X86_R13] - u->sp < FARTHEST)
+		return u->regs[FUSEE_X86_R13];
+	if (u->valid_regs >> FUSEE_X86_RBX & 1 && u->regs[FUSEE_X86_RBX] - u->sp < FARTHEST)
+		return u->regs[FUSEE_X86_RBX];
+	return 0;
+}
+
+/* Steps from code that was interrupted without a frame: at the beginning or end of a method, or in
+ * a stub that makes none. The return address is on top of the stack or in rax. `moved`: the code
+ * may have moved it away from the caller's sp, which is in a register then. 1: the state is the
+ * caller's; 0: no return address was found. */
+static int leave_bare(struct fusee_unwind *u, __u32 moved)
+{
+	__u64 sender = moved ? sender_sp(u) : 0, pc;
+
+	if (!AT(u, &pc, u->sp) && is_behind_call(u, pc)) {
+		to_caller(u, pc, sender > u->sp + 8 ? sender : u->sp + 8);
+		return 1;
+	}
+	pc = u->regs[FUSEE_X86_RAX];
+	if (u->valid_regs >> FUSEE_X86_RAX & 1 && sender > u->sp && is_behind_call(u, pc)) {
+		to_caller(u, pc, sender);
+		return 1;
+	}
+	return 0;
+}
+FUSEE_PART(fusee_hotspot_leave_bare, leave_bare)
+
+#define IS_FLUSH TEXT8('f', 'l', 'u', 's', 'h', '_', 'i', 'c')
+#define IS_ADAPTER TEXT8('I', '2', 'C', '/', 'C', '2', 'I', ' ')
+
+/* Is the adapter's mov %rsp,%r13, which saves the caller's sp, still ahead? */
+FUSEE_FN int is_before_note(struct fusee_unwind *u)
+{
+	struct near *n = near(u);
+
+	if (!n || fusee_read(u, n->code, CODE_BYTES, u->pc - CODE_BEFORE))
+		return 1;
+	for (__u32 i = 0; i < CODE_BYTES - CODE_BEFORE - 2; i++)
+		if ((byte(n, i) == 0x4c && byte(n, i + 1) == 0x8b && byte(n, i + 2) == 0xec) ||
+		    (byte(n, i) == 0x49 && byte(n, i + 1) == 0x89 && byte(n, i + 2) == 0xe5))
+			return 1;
+	return 0;
+}
+
+/* An adapter to compiled code: r13 is the interpreter's sp, above the return address, which leads
+ * to the interpreter's code behind no call. It is in rax while it is moved. 1: the state is the
+ * caller's. */
+FUSEE_FN int leave_moved(struct fusee_unwind *u)
+{
+	__u64 sender = u->regs[FUSEE_X86_R13], pc, rax = u->regs[FUSEE_X86_RAX];
+
+	if (!(u->valid_regs >> FUSEE_X86_R13 & 1) || sender & 7 || sender < u->sp + 8 ||
+	    sender - u->sp > FARTHEST || AT(u, &pc, u->sp))
+		return 0;
+	if (sender != u->sp + 8 && is_java_code(u, rax))
+		pc = rax;
+	if (!is_java_code(u, pc))
+		return 0;
+	to_caller(u, pc, sender);
+	return 1;
+}
+
+/* An interrupted adapter between the interpreter and compiled code. 1: the state is the caller's.
+ */
+static int leave_adapter(struct fusee_unwind *u, __u32 unused)
+{
+	int before = is_before_note(u);
+
+	(void)unused;
+	if (FUSEE_CALL(fusee_hotspot_leave_bare, u, !before) == 1)
+		return 1;
+	return !before && leave_moved(u);
+}
+FUSEE_PART(fusee_hotspot_leave_adapter, leave_adapter)
+
+#define MOST_PUSHED 8 /* words that a stub without a frame keeps above its return address */
+
+/* Stubs that say nothing of their frame, as those of C1: they keep a frame pointer, which their
+ * first instructions show, or have pushed a few registers. 1: the state is the caller's. */
+static int leave_unsized(struct fusee_unwind *u, __u32 unused)
+{
+	int e = is_exact(u) ? FUSEE_CALL(fusee_hotspot_edge, u, 0) : EDGE_NONE;
+	__u64 code, pc, frame[2];
+	__u32 first;
+
+	(void)unused;
+	if (e == EDGE_SAVED && !AT(u, &pc, u->sp + 8) && is_behind_call(u, pc))
+		return to_caller_of_frame(u, u->sp + 16) == FUSEE_NEXT;
+	/* push %rbp; mov %rsp,%rbp */
+	if (!blob_code(u, &code) && !AT(u, &first, code) &&
+	    (first == 0xec8b4855 || first == 0xe5894855) && e != EDGE_RETURN &&
+	    !(u->flags & FUSEE_FP_LOST || u->fp & 7) && u->fp - u->sp < FARTHEST &&
+	    !AT(u, &frame, u->fp) && is_behind_call(u, frame[1]))
+		return to_caller_of_frame(u, u->fp + 16) == FUSEE_NEXT;
+	for (__u32 i = 0; i < MOST_PUSHED; i++)
+		if (!AT(u, &pc, u->sp + 8 * i) && is_behind_call(u, pc)) {
+			to_caller(u, pc, u->sp + 8 * i + 8);
+			return 1;
+		}
+	return 0;
+}
+FUSEE_PART(fusee_hotspot_leave_unsized, leave_unsized)
+
+/* Adapters between the interpreter and compiled code, and other code without frames. */
+static int bare(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 pc;
+	int found = 0;
+
+	(void)unused;
+	FUSEE_CALL(fusee_hotspot_push_stub, u, 0);
+	/* the JVM's own functions call it */
+	if (is_exact(u) && u->scratch[NAME8] == IS_FLUSH && !AT(u, &pc, u->sp))
+		return to_caller(u, pc, u->sp + 8);
+	if (u->scratch[NAME8] != IS_ADAPTER)
+		found = FUSEE_CALL(fusee_hotspot_leave_unsized, u, 0);
+	else if (is_exact(u))
+		found = FUSEE_CALL(fusee_hotspot_leave_adapter, u, 0);
+	return found == 1 ? FUSEE_NEXT : fusee_stop(u, HOTSPOT_NO_FRAME);
+}
+FUSEE_PART(fusee_hotspot_bare, bare)
+
+#endif
