@@ -162,8 +162,16 @@ struct sampler_settings {
 #define WAIT_RING_BYTES 4096u /* 256 samples of a CPU between two readings */
 #define WAIT_NAME(name, text) name,
 
-/* Index of map sampler_wait_counts: one u64 for each, per CPU. */
 enum wait_result { WAIT_RESULTS(WAIT_NAME) WAIT_RESULT_COUNT };
+
+/* Map sampler_wait_cpus, per CPU: what became of waits, and the wait whose stack is read when the
+ * interrupt comes. */
+struct wait_cpu {
+	__u64 counts[WAIT_RESULT_COUNT];
+	__u64 weight; /* ns */
+	__u32 tid;    /* 0: none, or its interrupt came */
+	__u32 state, queued, pad;
+};
 
 /* Map sampler_cpu_periods: by the period in ns of the CPUs' events, but those of cpu_period: the
  * index of their sampler_cpu_ticks, which is not 0. */

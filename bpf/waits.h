@@ -27,7 +27,7 @@
 /* A thread of a selected process that has waited once. Entries are made before they are
  * used: nothing may be allocated where threads are switched. */
 struct waiter {
-	__u64 since; /* CLOCK_MONOTONIC ns; 0: it is on a CPU */
+	__u64 since; /* switch_time(); 0: it is on a CPU */
 	__u32 state; /* enum wait_state */
 	__u32 pad;
 };
@@ -39,26 +39,12 @@ struct {
 	__type(value, struct waiter);
 } sampler_waiters SEC(".maps");
 
-/* The wait whose stack is taken when the interrupt comes. */
-struct chosen {
-	__u64 weight; /* ns */
-	__u32 tid;    /* 0: none, or its interrupt came */
-	__u32 state, queued, pad;
-};
-
 struct {
 	__uint(type, 6 /* PERCPU_ARRAY */);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct chosen);
-} sampler_chosen SEC(".maps");
-
-struct {
-	__uint(type, 6 /* PERCPU_ARRAY */);
-	__uint(max_entries, WAIT_RESULT_COUNT);
-	__type(key, __u32);
-	__type(value, __u64);
-} sampler_wait_counts SEC(".maps");
+	__type(value, struct wait_cpu);
+} sampler_wait_cpus SEC(".maps");
 
 struct wait_wake {
 	__uint(type, 27 /* RINGBUF */);
@@ -74,19 +60,18 @@ struct {
 	struct wait_wake *values[];
 } sampler_wait_wakes SEC(".maps");
 
-FUSEE_FN void count_wait(__u32 result, __u64 n)
-{
-	__u64 *at = fusee_bpf_map_lookup_elem(&sampler_wait_counts, &result);
-
-	if (at)
-		*at += n;
-}
-
-FUSEE_FN struct chosen *chosen(void)
+FUSEE_FN struct wait_cpu *wait_cpu(void)
 {
 	__u32 zero = 0;
 
-	return fusee_bpf_map_lookup_elem(&sampler_chosen, &zero);
+	return fusee_bpf_map_lookup_elem(&sampler_wait_cpus, &zero);
+}
+
+/* The time by the clock of this CPU's queue, which the scheduler has just read; the same on all
+ * CPUs. */
+FUSEE_FN __u64 switch_time(struct task_struct *task)
+{
+	return kernel_has_field(task->se.cfs_rq) ? task->se.cfs_rq->rq->clock : bpf_ktime_get_ns();
 }
 
 /* ---- the thread that leaves ---- */
@@ -95,14 +80,8 @@ FUSEE_FN struct chosen *chosen(void)
 FUSEE_FN __u32 state_of(struct task_struct *task)
 {
 	struct task_struct___before_5_14 *old = (void *)task;
-	__u32 state = 0;
-	long before = 0;
-	int queued;
+	__u32 state = kernel_has_field(task->__state) ? task->__state : (__u32)old->state;
 
-	if (kernel_has_field(task->__state))
-		kernel_read(&state, &task->__state);
-	else if (!kernel_read(&before, &old->state))
-		state = (__u32)before;
 	if (state & TASK_DEAD)
 		return WAIT_STATES;
 	if (state & TASK_INTERRUPTIBLE)
@@ -111,7 +90,7 @@ FUSEE_FN __u32 state_of(struct task_struct *task)
 		return WAIT_STOPPED;
 	if (state)
 		return WAIT_UNINTERRUPTIBLE;
-	return kernel_read(&queued, &task->on_rq) || queued ? WAIT_RUNNABLE : WAIT_SLEEPING;
+	return task->on_rq ? WAIT_RUNNABLE : WAIT_SLEEPING;
 }
 
 FUSEE_FN int is_selected_process(struct sampler_settings *o, __u32 tgid)
@@ -122,60 +101,84 @@ FUSEE_FN int is_selected_process(struct sampler_settings *o, __u32 tgid)
 	return period != PERIOD_NONE && period != PERIOD_ON_EXEC;
 }
 
-/* The running thread leaves its CPU. */
-FUSEE_FN void note_leaving(struct sampler_settings *o, struct task_struct *task, __u64 now)
+/* Begins to follow a thread that leaves its CPU for the first time. */
+FUSEE_FN void follow(struct sampler_settings *o, struct task_struct *task, struct wait_cpu *cpu,
+		     const struct waiter *first)
 {
-	__u64 ids = bpf_get_current_pid_tgid();
-	struct waiter first = {.since = now}, *w;
-	__u32 tid = ids, tgid = ids >> 32;
+	__u32 tid = task->pid, tgid = task->tgid;
 
-	if (!ids)
+	if (first->state == WAIT_STATES || (!is_selected_process(o, tgid) && !join_group(o, tgid)))
+		return;
+	if (!bpf_map_update_elem(&sampler_waiters, &tid, first, 0))
+		return;
+	cpu->counts[WAIT_UNFOLLOWED]++;
+	READ_ONCE(o->unheld) = 1;
+}
+
+/* The running thread leaves its CPU. A thread that is followed is so until it ends. */
+FUSEE_FN void note_leaving(struct sampler_settings *o, struct task_struct *task,
+			   struct wait_cpu *cpu, __u64 now)
+{
+	struct waiter first = {.since = now}, *w;
+	__u32 tid = task->pid;
+
+	if (!tid)
 		return;
 	w = fusee_bpf_map_lookup_elem(&sampler_waiters, &tid);
-	if (!is_selected_process(o, tgid) && !join_group(o, tgid)) {
-		if (w)
-			w->since = 0;
-		return;
-	}
 	first.state = state_of(task);
-	if (first.state == WAIT_STATES) {
-		if (w)
-			bpf_map_delete_elem(&sampler_waiters, &tid);
-	} else if (w) {
+	if (!w) {
+		follow(o, task, cpu, &first);
+	} else if (first.state == WAIT_STATES) {
+		bpf_map_delete_elem(&sampler_waiters, &tid);
+	} else {
 		w->since = now;
 		w->state = first.state;
-	} else if (bpf_map_update_elem(&sampler_waiters, &tid, &first, 0)) {
-		count_wait(WAIT_UNFOLLOWED, 1);
-		READ_ONCE(o->unheld) = 1;
 	}
 }
 
 /* ---- the thread that comes ---- */
 
-/* When the wait of a thread began that the program has not seen leaving. 0: it has not waited, or
- * it is not known. */
-FUSEE_FN __u64 waited_since(struct sampler_settings *o, struct task_struct *task)
+/* For how long waits are samples. */
+FUSEE_FN __u64 since_begin(const struct sampler_settings *o)
 {
-	__u64 began = o->wait_began, started;
-	__u32 tgid;
+	__u64 began = o->wait_began, now = bpf_ktime_get_ns();
 
-	if (o->groups || READ_ONCE(o->unheld) || kernel_read(&tgid, &task->tgid) || !tgid ||
-	    !is_selected_process(o, tgid) || kernel_read(&started, &task->start_time))
+	return now > began ? now - began : 0;
+}
+
+/* The length of a wait that had begun before the recording. 0: the thread has not waited, or it is
+ * not known. */
+FUSEE_FN __u64 length_before(struct sampler_settings *o, struct task_struct *task)
+{
+	if (o->groups || READ_ONCE(o->unheld) || task->start_time >= o->wait_began ||
+	    !is_selected_process(o, task->tgid))
 		return 0;
-	return started < began ? began : 0;
+	return since_begin(o);
+}
+
+/* The length of the wait of a thread that is followed. While no waits are samples, threads are not
+ * followed, so it may seem to have begun before that. */
+FUSEE_FN __u64 length_of(struct sampler_settings *o, const struct waiter *w, __u64 now,
+			 __u64 period)
+{
+	__u64 length = w->since && now > w->since ? now - w->since : 0, most;
+
+	if (length < period)
+		return length;
+	most = since_begin(o);
+	return length < most ? length : most;
 }
 
 /* Which part of its wait, of 2^32, the thread has been runnable. */
 FUSEE_FN __u32 queued_part(struct task_struct *task, __u64 length)
 {
-	__u64 clock, since, queued;
-	struct cfs_rq *queue;
-	struct rq *rq;
+	__u64 since, clock, queued;
 
-	if (!kernel_has_field(task->se.cfs_rq) || !kernel_has_field(task->sched_info) ||
-	    kernel_read(&since, &task->sched_info.last_queued) || !since ||
-	    kernel_read(&queue, &task->se.cfs_rq) || kernel_read(&rq, &queue->rq) ||
-	    kernel_read(&clock, &rq->clock) || clock <= since)
+	if (!kernel_has_field(task->se.cfs_rq) || !kernel_has_field(task->sched_info))
+		return 0;
+	since = task->sched_info.last_queued;
+	clock = switch_time(task);
+	if (!since || clock <= since)
 		return 0;
 	queued = clock - since;
 	if (queued >= length)
@@ -198,64 +201,64 @@ FUSEE_FN int request_interrupt(void)
 		    : -1;
 }
 
-FUSEE_FN void choose(struct task_struct *task, const struct waiter *w, __u32 tid, __u64 length,
+FUSEE_FN void choose(struct task_struct *task, struct wait_cpu *cpu, __u32 state, __u64 length,
 		     __u64 period)
 {
-	struct chosen *c = chosen();
-
-	if (length < period && bpf_get_prandom_u32() >= (length << 32) / period)
+	if (length < period && bpf_get_prandom_u32() * period >= length << 32)
 		return;
-	count_wait(WAIT_CHOSEN, 1);
-	if (!c)
-		return;
-	if (c->tid)
-		count_wait(WAIT_LATE, 1);
-	c->weight = length < period ? period : length;
-	c->state = w->state;
-	c->queued = w->state == WAIT_RUNNABLE ? 0 : queued_part(task, length);
-	c->tid = tid;
+	cpu->counts[WAIT_CHOSEN]++;
+	if (cpu->tid)
+		cpu->counts[WAIT_LATE]++;
+	cpu->weight = length < period ? period : length;
+	cpu->state = state;
+	cpu->queued = state == WAIT_RUNNABLE ? 0 : queued_part(task, length);
+	cpu->tid = task->pid;
 	if (request_interrupt()) {
-		c->tid = 0;
-		count_wait(WAIT_NO_ROOM, 1);
+		cpu->tid = 0;
+		cpu->counts[WAIT_NO_ROOM]++;
 	}
 }
 
-FUSEE_FN void note_coming(struct sampler_settings *o, struct task_struct *task, __u64 now,
-			  __u64 period)
+FUSEE_FN void note_coming(struct sampler_settings *o, struct task_struct *task,
+			  struct wait_cpu *cpu, __u64 now, __u64 period)
 {
-	struct waiter before = {}, *w;
-	__u64 since;
-	__u32 tid;
+	__u32 tid = task->pid, state = WAIT_UNKNOWN;
+	struct waiter *w;
+	__u64 length;
 
-	if (kernel_read(&tid, &task->pid) || !tid)
+	if (!tid)
 		return;
 	w = fusee_bpf_map_lookup_elem(&sampler_waiters, &tid);
-	since = w ? w->since : waited_since(o, task);
-	if (!since || since >= now)
-		return;
-	if (w)
+	if (w) {
+		length = length_of(o, w, now, period);
+		state = w->state;
 		w->since = 0;
-	else
-		w = &before;
-	count_wait(WAIT_ENDED, 1);
-	count_wait(WAIT_ENDED_NS, now - since);
-	choose(task, w, tid, now - since, period);
+	} else {
+		length = length_before(o, task);
+	}
+	if (!length)
+		return;
+	cpu->counts[WAIT_ENDED]++;
+	cpu->counts[WAIT_ENDED_NS] += length;
+	choose(task, cpu, state, length, period);
 }
 
-SEC("raw_tp/sched_switch")
+SEC("tp_btf/sched_switch")
 int sampler_switch(__u64 *args)
 {
+	struct task_struct *leaving = (void *)args[1], *coming = (void *)args[2];
 	struct sampler_settings *o = settings();
+	struct wait_cpu *cpu = wait_cpu();
 	__u64 now, period;
 
-	if (!o)
+	if (!o || !cpu)
 		return 0;
 	period = READ_ONCE(o->wait_period);
 	if (!period || period >> 32)
 		return 0;
-	now = bpf_ktime_get_ns();
-	note_leaving(o, (void *)args[1], now);
-	note_coming(o, (void *)args[2], now, period);
+	now = switch_time(coming);
+	note_leaving(o, leaving, cpu, now);
+	note_coming(o, coming, cpu, now, period);
 	return 0;
 }
 
@@ -265,7 +268,7 @@ int sampler_switch(__u64 *args)
 FUSEE_FN __u64 chosen_thread(void)
 {
 	__u64 ids = bpf_get_current_pid_tgid();
-	struct chosen *c = chosen();
+	struct wait_cpu *c = wait_cpu();
 	__u32 tid;
 
 	if (!c || !c->tid)
@@ -274,14 +277,14 @@ FUSEE_FN __u64 chosen_thread(void)
 	c->tid = 0;
 	if (tid == (__u32)ids)
 		return ids;
-	count_wait(WAIT_LATE, 1);
+	c->counts[WAIT_LATE]++;
 	return 0;
 }
 
 /* Notes the interrupted thread, and its wait. */
 FUSEE_FN void describe(struct record_tick *r, __u64 ids)
 {
-	struct chosen *c = chosen();
+	struct wait_cpu *c = wait_cpu();
 
 	r->head.pid = ids >> 32;
 	r->head.tid = ids;

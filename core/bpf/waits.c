@@ -62,7 +62,7 @@ int waits_open(struct bpf_sampler *b)
 
 	if (ncpus < 1)
 		return -EINVAL;
-	b->waits.counts = bpf_object__find_map_fd_by_name(b->object, "sampler_wait_counts");
+	b->waits.cpus = bpf_object__find_map_fd_by_name(b->object, "sampler_wait_cpus");
 	b->waits.rings = calloc((size_t)ncpus, sizeof(*b->waits.rings));
 	if (!b->waits.rings)
 		return -ENOMEM;
@@ -102,14 +102,14 @@ void bpf_waits_set_period(struct bpf_sampler *b, uint64_t period_ns)
 
 void bpf_waits_counts(const struct bpf_sampler *b, uint64_t counts[WAIT_RESULT_COUNT])
 {
-	uint64_t *values = b->waits.n ? calloc(b->waits.n, sizeof(*values)) : NULL;
+	struct wait_cpu *cpus = b->waits.n ? calloc(b->waits.n, sizeof(*cpus)) : NULL;
+	uint32_t zero = 0;
+	bool read = cpus && !bpf_map_lookup_elem(b->waits.cpus, &zero, cpus);
 
 	for (uint32_t i = 0; i < WAIT_RESULT_COUNT; i++) {
 		counts[i] = 0;
-		if (!values || bpf_map_lookup_elem(b->waits.counts, &i, values))
-			continue;
-		for (uint32_t c = 0; c < b->waits.n; c++)
-			counts[i] += values[c];
+		for (uint32_t c = 0; read && c < b->waits.n; c++)
+			counts[i] += cpus[c].counts[i];
 	}
-	free(values);
+	free(cpus);
 }

@@ -72,7 +72,7 @@ static int add_targets(struct perf_stream *s)
 		int r = event_group_add_cpus(s, &s->base);
 
 		s->cpu_period_ns = s->o.bpf ? s->base.period_ns : 0;
-		if (!r && s->o.cpus)
+		if (!r && s->o.cpus && !s->o.waits) /* an event of a thread slows its switches */
 			r = count_pids(s);
 		return r;
 	}

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -123,14 +124,22 @@ static int open_cpus(struct profiler *p, const struct perf_stream_options *o)
 	return r;
 }
 
-/* Which threads wait is decided in the kernel only. */
+static bool is_one_alive(const struct profiler_options *o)
+{
+	for (uint32_t i = 0; i < o->npids; i++)
+		if (!kill(o->pids[i], 0) || errno != ESRCH)
+			return true;
+	return false;
+}
+
+/* Which threads wait is decided in the kernel only, and no event is of a thread. */
 static int open_waits(struct profiler *p, const struct profiler_options *o,
 		      const struct perf_stream_options *stream)
 {
 	if (!o->npids)
 		return perf_stream_open(&p->stream, stream);
 	if (bpf_rates_work(p->bpf))
-		return open_cpus(p, stream);
+		return is_one_alive(o) ? open_cpus(p, stream) : -ESRCH;
 	log_error("'%s' needs the ids of processes that the kernel uses: run fusee outside of the "
 		  "container",
 		  o->kind->name);

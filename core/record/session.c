@@ -212,27 +212,32 @@ static int open_profiler(struct session *s)
 	return r ? EX_OSERR : 0;
 }
 
-/* A pidfd becomes readable when the process ends (Linux 5.3). */
-static void watch_process(struct session *s, pid_t pid)
+/* A pidfd becomes readable when the process ends (Linux 5.3). false: it has ended. */
+static bool watch_process(struct session *s, pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	if (fd >= 0 && !watch(s, fd, SOURCE_PROCESS))
+	if (fd < 0)
+		return errno != ESRCH;
+	if (!watch(s, fd, SOURCE_PROCESS))
 		s->running++;
+	return true;
 }
 
 /* The processes of -p. */
 static void watch_processes(struct session *s)
 {
 	const struct selection *o = &s->o.selection;
+	bool alive = o->command || !o->npids || o->ngroups;
 
 	for (uint32_t i = 0; !o->command && i < o->npids; i++) {
 		uint64_t user, system;
 
-		watch_process(s, o->pids[i]);
+		alive |= watch_process(s, o->pids[i]);
 		if (!procfs_cpu_ns(o->pids[i], &user, &system))
 			s->system_before_ns += system;
 	}
+	s->stop |= !alive; /* they have ended since they were opened */
 }
 
 static int hold_command(struct session *s)

@@ -116,7 +116,7 @@ struct waits {
 	bool sampled;            /* the object is that of waits */
 	struct wait_ring *rings; /* of each possible CPU */
 	uint32_t n;
-	int counts; /* map sampler_wait_counts */
+	int cpus; /* map sampler_wait_cpus */
 };
 
 struct bpf_sampler {
