@@ -137,7 +137,7 @@ static void put_processes(const struct collector *c, uint32_t columns, struct bu
 	free(all);
 }
 
-/* "1.93 CPUs busy", "12,345 page-faults a second" */
+/* "1.93 CPUs busy", "8.02 threads wait", "12,345 page-faults a second" */
 static void put_load(const struct top *t, const struct collector *c, uint64_t elapsed,
 		     char text[128])
 {
@@ -146,6 +146,8 @@ static void put_load(const struct top *t, const struct collector *c, uint64_t el
 
 	if (!*t->s.o.event.name)
 		snprintf(text, 128, "%.2f CPUs busy", each);
+	else if (t->s.o.event.waits)
+		snprintf(text, 128, "%.2f threads wait", each);
 	else
 		snprintf(text, 128, "%s %.80s a second",
 			 text_number(number, (uint64_t)(each * 1e9)), t->s.o.event.name);
