@@ -37,6 +37,7 @@ struct id {
 	const char *name;
 	uint32_t index;
 	uint32_t language; /* of a function, in the builder; 0: its system name has none */
+	bool guessed;      /* of a function: its locations are */
 };
 
 struct ids {
@@ -182,8 +183,9 @@ static void read_mappings(struct decoder *d)
 		to.flags |= m->has_filenames ? FUSEE_MAPPING_FILENAMES : 0;
 		to.flags |= m->has_line_numbers ? FUSEE_MAPPING_LINES : 0;
 		to.flags |= m->has_inline_frames ? FUSEE_MAPPING_INLINES : 0;
-		d->mappings.at[d->mappings.n++] = (struct id){m->id, raw(d, m->filename),
-							      builder_mapping(d->b, &to), 0};
+		d->mappings.at[d->mappings.n++] = (struct id){.id = m->id,
+							      .name = raw(d, m->filename),
+							      .index = builder_mapping(d->b, &to)};
 	}
 	ids_close(d, &d->mappings, "a mapping has the id 0", "two mappings have the same id");
 }
@@ -202,12 +204,16 @@ static struct id read_function(struct decoder *d, const Function *f)
 	const char *name = raw(d, f->system_name);
 	struct fusee_str language;
 	size_t len = strlen(name);
+	bool guessed;
 
 	to.flags = pprof_flags_read(name, &len, &language);
 	if (to.flags || language.len)
 		to.system_name = builder_string(d->b, name, len);
+	guessed = to.flags & PPROF_FLAG_GUESSED;
+	to.flags &= ~PPROF_FLAG_GUESSED;
 	return (struct id){
 		.id = f->id,
+		.guessed = guessed,
 		.name = raw(d, f->name),
 		.index = builder_function(d->b, &to),
 		.language = language.len ? builder_string(d->b, language.p, language.len) : 0,
@@ -223,7 +229,7 @@ static void read_functions(struct decoder *d)
 	ids_close(d, &d->functions, "a function has the id 0", "two functions have the same id");
 }
 
-/* A file has no flags of locations: infers them from names. */
+/* A file has no flags of locations: infers most of them from names. */
 static uint32_t kind_of_location(const char *name, const struct id *mapping)
 {
 	const char *path, *slash;
@@ -272,6 +278,14 @@ static void find_interpreter(struct decoder *d, const struct id *mapping, const 
 	to->language = builder_string(d->b, language.p, language.len);
 }
 
+static bool is_guessed(const struct decoder *d, const Location *l)
+{
+	const struct id *function = l->n_line ? ids_find(&d->functions, l->line[0]->function_id)
+					      : NULL;
+
+	return function && function->guessed;
+}
+
 /* The frame type of a location without code. */
 static uint32_t language_of(struct decoder *d, const Location *l)
 {
@@ -301,12 +315,14 @@ static int read_location(struct decoder *d, const Location *l)
 	}
 	if (l->n_line == 1)
 		to.flags = kind_of_location(name, mapping);
+	if (is_guessed(d, l))
+		to.flags |= FUSEE_LOCATION_GUESSED;
 	if (mapping)
 		find_interpreter(d, mapping, outer, &to);
 	else if (l->n_line && !(to.flags & FUSEE_LOCATION_REASON))
 		to.frame_type = language_of(d, l);
 	d->locations.at[d->locations.n++] = (struct id){
-		l->id, NULL, builder_location(d->b, &to, lines, (uint32_t)l->n_line), 0};
+		.id = l->id, .index = builder_location(d->b, &to, lines, (uint32_t)l->n_line)};
 	return 0;
 }
 

@@ -46,6 +46,7 @@ struct encoder {
 	uint32_t *mapping_of; /* by mapping of the profile: id in the file */
 	uint32_t *mapping_flags; /* FUSEE_MAPPING_*, those of symbols only if they are true */
 	uint32_t *language_of;   /* by function: language, a string; 0: the most frequent */
+	bool *guessed;           /* by function: a location of it is guessed */
 	struct buf msg, sub, clean, keys;
 	struct buf block; /* not compressed yet */
 };
@@ -339,6 +340,15 @@ static void emit_mapping(struct encoder *e, uint32_t i)
 	emit_msg(e, 3);
 }
 
+/* The function's number, or of a guessed location that of the same function with a mark. */
+static uint64_t function_of(struct encoder *e, const struct fusee_location *l, uint32_t function)
+{
+	if (!(l->flags & FUSEE_LOCATION_GUESSED))
+		return function;
+	e->guessed[function] = true;
+	return pprof_guessed_id(e->p->functions.n, function);
+}
+
 static void emit_location(struct encoder *e, uint32_t i)
 {
 	const struct fusee_profile *p = e->p;
@@ -354,7 +364,7 @@ static void emit_location(struct encoder *e, uint32_t i)
 		if (!line->function)
 			continue;
 		buf_reset(&e->sub);
-		put_uint(&e->sub, 1, line->function);
+		put_uint(&e->sub, 1, function_of(e, l, line->function));
 		put_uint(&e->sub, 2, line->line);
 		put_uint(&e->sub, 3, line->column);
 		put_bytes(&e->msg, 4, e->sub.p, e->sub.len);
@@ -378,16 +388,16 @@ static uint32_t system_name(struct encoder *e, uint32_t name, uint32_t flags, ui
 	return 0;
 }
 
-static void emit_function(struct encoder *e, uint32_t i)
+static void emit_function(struct encoder *e, uint32_t i, bool guessed)
 {
 	const struct fusee_function *f = FUSEE_AT(struct fusee_function, e->p->functions, i);
 	uint32_t name = f->name ? f->name : f->system_name;
 
-	put_uint(&e->msg, 1, i);
+	put_uint(&e->msg, 1, guessed ? pprof_guessed_id(e->p->functions.n, i) : i);
 	put_uint(&e->msg, 2, string(e, name));
 	put_uint(&e->msg, 3,
-		 system_name(e, f->system_name ? f->system_name : name, f->flags,
-			     e->language_of[i]));
+		 system_name(e, f->system_name ? f->system_name : name,
+			     f->flags | (guessed ? PPROF_FLAG_GUESSED : 0), e->language_of[i]));
 	put_uint(&e->msg, 4, string(e, f->file));
 	put_uint(&e->msg, 5, f->start_line);
 	emit_msg(e, 5);
@@ -513,7 +523,8 @@ static int start(struct encoder *e)
 	e->mapping_of = calloc(p->mappings.n, sizeof(*e->mapping_of));
 	e->mapping_flags = calloc(p->mappings.n, sizeof(*e->mapping_flags));
 	e->language_of = calloc(p->functions.n, sizeof(*e->language_of));
-	if (!e->text_of || !e->mapping_of || !e->mapping_flags || !e->language_of ||
+	e->guessed = calloc(p->functions.n, sizeof(*e->guessed));
+	if (!e->text_of || !e->mapping_of || !e->mapping_flags || !e->language_of || !e->guessed ||
 	    dict_init(&e->texts))
 		return -ENOMEM;
 	find_languages(e);
@@ -535,8 +546,11 @@ static void encode(struct encoder *e)
 				emit_mapping(e, i);
 	for (uint32_t i = 1; i < p->locations.n; i++)
 		emit_location(e, i);
-	for (uint32_t i = 1; i < p->functions.n; i++)
-		emit_function(e, i);
+	for (uint32_t i = 1; i < p->functions.n; i++) {
+		emit_function(e, i, false);
+		if (e->guessed[i])
+			emit_function(e, i, true);
+	}
 	if (e->unknown_used)
 		emit_unknown(e);
 	emit_uint(e, 9, p->start_ns);
@@ -571,6 +585,7 @@ int pprof_encode(const struct fusee_profile *p, bool gzip, struct buf *out)
 	free(e.mapping_of);
 	free(e.mapping_flags);
 	free(e.language_of);
+	free(e.guessed);
 	dict_fini(&e.texts);
 	buf_fini(&e.msg);
 	buf_fini(&e.sub);

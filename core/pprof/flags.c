@@ -11,6 +11,7 @@ static const struct word {
 } words[] = {
 	{"async", FUSEE_FRAME_ASYNC},
 	{"builtin", FUSEE_FRAME_BUILTIN},
+	{"guessed", PPROF_FLAG_GUESSED},
 	{"hidden", FUSEE_FRAME_HIDDEN},
 };
 #define WORDS (sizeof(words) / sizeof(words[0]))

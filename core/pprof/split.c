@@ -34,7 +34,7 @@ struct label_texts {
 
 struct split {
 	const struct fusee_profile *p;
-	struct chosen strings, functions, mappings, locations, stacks, texts;
+	struct chosen strings, functions, guessed, mappings, locations, stacks, texts;
 	struct dict label_dict;
 	struct label_texts *labels; /* by label of the profile */
 	uint32_t string_id;         /* bytes of the longest number of a string */
@@ -118,6 +118,20 @@ static void add_function(struct split *s, uint32_t i)
 		s->bytes += field(str_at(s->p, f->system_name).len + PPROF_FLAGS_MOST);
 }
 
+/* The same function with a mark. */
+static void add_guessed(struct split *s, uint32_t i)
+{
+	const struct fusee_function *f = FUSEE_AT(struct fusee_function, s->p->functions, i);
+	uint32_t n = s->p->functions.n;
+
+	if (!choose(&s->guessed, i))
+		return;
+	s->bytes += field(1 + varint(pprof_guessed_id(n, n)) + 3 * (1 + s->string_id) + 1 +
+			  varint(f->start_line));
+	s->bytes += field(str_at(s->p, f->name).len + str_at(s->p, f->system_name).len +
+			  PPROF_FLAGS_MOST);
+}
+
 static void add_mapping(struct split *s, uint32_t i)
 {
 	const struct fusee_mapping *m = FUSEE_AT(struct fusee_mapping, s->p->mappings, i);
@@ -128,6 +142,15 @@ static void add_mapping(struct split *s, uint32_t i)
 	add_string(s, m->build_id);
 	s->bytes += field(4 + varint(s->mappings.to[i]) + varint(m->start) + varint(m->limit) +
 			  varint(m->offset) + 2 * (1 + s->string_id) + 4 * 2);
+}
+
+/* Bytes of the number by which the location names the function, or more. */
+static uint64_t function_id(const struct split *s, const struct fusee_location *l,
+			    uint32_t function)
+{
+	return l->flags & FUSEE_LOCATION_GUESSED
+		       ? varint(pprof_guessed_id(s->p->functions.n, s->p->functions.n))
+		       : varint(s->functions.to[function]);
 }
 
 static void add_location(struct split *s, uint32_t i)
@@ -145,7 +168,9 @@ static void add_location(struct split *s, uint32_t i)
 							 l->first_line + k);
 
 		add_function(s, line->function);
-		len += field(3 + varint(s->functions.to[line->function]) + varint(line->line) +
+		if (l->flags & FUSEE_LOCATION_GUESSED)
+			add_guessed(s, line->function);
+		len += field(3 + function_id(s, l, line->function) + varint(line->line) +
 			     varint(line->column));
 	}
 	s->bytes += field(3 + varint(s->locations.to[i]) + varint(s->mappings.to[l->mapping]) +
@@ -218,6 +243,7 @@ static void begin_part(struct split *s)
 {
 	shorten(&s->strings, 1);
 	shorten(&s->functions, 1);
+	shorten(&s->guessed, 1);
 	shorten(&s->mappings, 1);
 	shorten(&s->locations, 1);
 	shorten(&s->stacks, 1);
@@ -285,12 +311,13 @@ static int split_init(struct split *s)
 	if (r)
 		return r;
 	if (chosen_init(&s->strings, p->strings.n) || chosen_init(&s->functions, p->functions.n) ||
-	    chosen_init(&s->mappings, p->mappings.n) ||
+	    chosen_init(&s->guessed, p->functions.n) || chosen_init(&s->mappings, p->mappings.n) ||
 	    chosen_init(&s->locations, p->locations.n) || chosen_init(&s->stacks, p->stacks.n) ||
 	    chosen_init(&s->texts, s->label_dict.n))
 		return -ENOMEM;
 	s->string_id = varint((uint64_t)p->strings.n + s->label_dict.n + p->resource.n * 2ull +
-			      p->comments.n + p->losses.n + p->functions.n + p->mappings.n + 8ull);
+			      p->comments.n + p->losses.n + 2ull * p->functions.n + p->mappings.n +
+			      8ull);
 	for (uint32_t i = 0; i < p->resource.n; i++) {
 		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->resource, i);
 
@@ -308,6 +335,7 @@ static void split_fini(struct split *s)
 {
 	chosen_fini(&s->strings);
 	chosen_fini(&s->functions);
+	chosen_fini(&s->guessed);
 	chosen_fini(&s->mappings);
 	chosen_fini(&s->locations);
 	chosen_fini(&s->stacks);
@@ -484,7 +512,8 @@ static int hand_on(const struct split *s, uint32_t first, uint32_t n,
 static bool fits(struct split *s, uint32_t i, uint32_t n, uint64_t max_samples, uint64_t max_bytes)
 {
 	uint32_t strings = s->strings.n, functions = s->functions.n, mappings = s->mappings.n;
-	uint32_t locations = s->locations.n, stacks = s->stacks.n, texts = s->texts.n;
+	uint32_t guessed = s->guessed.n, locations = s->locations.n, stacks = s->stacks.n,
+		 texts = s->texts.n;
 
 	if (n && max_samples && n >= max_samples)
 		return false;
@@ -493,6 +522,7 @@ static bool fits(struct split *s, uint32_t i, uint32_t n, uint64_t max_samples, 
 		return true;
 	shorten(&s->strings, strings);
 	shorten(&s->functions, functions);
+	shorten(&s->guessed, guessed);
 	shorten(&s->mappings, mappings);
 	shorten(&s->locations, locations);
 	shorten(&s->stacks, stacks);

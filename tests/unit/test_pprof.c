@@ -350,6 +350,52 @@ TEST(flags_of_functions)
 	builder_free(b);
 }
 
+/* A guessed location has marked functions of its own, which are the same again when they are read.
+ */
+TEST(guessed_locations_come_back)
+{
+	struct fusee_location l = {.address = 0x1000};
+	const struct fusee_profile *p;
+	struct pprof_file *file;
+	const int64_t one = 1;
+	struct builder *b;
+	struct buf out = {0};
+	uint32_t stack[3], f;
+	bool found = false;
+
+	CHECK_INT(builder_new(&b), 0);
+	builder_type(b, "samples", "count");
+	f = function(b, "often", "a.c", 10);
+	stack[0] = builder_location(b, &l, (struct fusee_line[]){{f, 12, 0, 0}}, 1);
+	l.flags = FUSEE_LOCATION_GUESSED;
+	stack[1] = builder_location(b, &l, (struct fusee_line[]){{f, 12, 0, 0}}, 1);
+	l.address = 0x2000;
+	stack[2] = builder_location(
+		b, &l,
+		(struct fusee_line[]){{f, 13, 0, FUSEE_LINE_INLINED},
+				      {function(b, "rare", "a.c", 20), 1, 0, 0}},
+		2);
+	builder_sample(b, builder_stack(b, stack, 3), NULL, 0, 0, 0, &one);
+	builder_sample(b, 0, NULL, 0, 0, 0, &one); /* whose function is between those */
+	CHECK_INT(pprof_encode(finished(b), false, &out), 0);
+	for (size_t i = 0; i + 15 <= out.len; i++)
+		found |= !memcmp(out.p + i, "often [guessed]", 15);
+	CHECK_INT(found, 1);
+	file = decode(&out);
+	p = pprof_profile(file);
+	CHECK_INT(p->functions.n, 4); /* none, often, rare, [unknown] */
+	for (uint32_t i = 1; i < 4; i++) {
+		const struct fusee_location *to = FUSEE_AT(struct fusee_location, p->locations, i);
+
+		CHECK_INT(!!(to->flags & FUSEE_LOCATION_GUESSED), i > 1);
+		CHECK_INT(FUSEE_AT(struct fusee_line, p->lines, to->first_line)->function, 1);
+	}
+	CHECK_INT(FUSEE_AT(struct fusee_function, p->functions, 1)->flags, 0);
+	pprof_free(file);
+	buf_fini(&out);
+	builder_free(b);
+}
+
 TEST(resource_labels_go_on_samples)
 {
 	struct builder *b;

@@ -22,6 +22,7 @@ static uint32_t location(struct builder *b, uint32_t mapping, uint32_t i)
 	f.file = builder_cstr(b, file);
 	line.function = builder_function(b, &f);
 	l.frame_type = builder_cstr(b, "native");
+	l.flags = i % 3 ? 0 : FUSEE_LOCATION_GUESSED;
 	return builder_location(b, &l, &line, 1);
 }
 

@@ -14,6 +14,17 @@
 
 #define PPROF_FLAGS_MOST 64u /* bytes that pprof_flags_write() appends at most */
 
+/* Beside enum fusee_frame_flags: of a function whose locations have FUSEE_LOCATION_GUESSED. In the
+ * file it is a function of its own, as locations have no flags there. */
+#define PPROF_FLAG_GUESSED (1u << 31)
+
+/* The id of that function. The profile's functions have their numbers, and n is that of unknown
+ * functions. */
+static inline uint64_t pprof_guessed_id(uint32_t n, uint32_t function)
+{
+	return (uint64_t)n + 1 + function;
+}
+
 /* Whether this language can be written. A text with characters besides letters, digits, '-', '_'
  * and '.', or of more than 24 bytes, cannot: to readers of the file the language is then
  * unknown. */
