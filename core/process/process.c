@@ -270,10 +270,11 @@ uint32_t process_first_above(const struct process *p, uint64_t addr)
 	return lo;
 }
 
-/* Makes room for two mappings: one in the middle of another splits it. */
+/* Makes room for two mappings: one in the middle of another splits it. Most of a machine's
+ * processes sleep and have 2 to 8, so little is in reserve. */
 static int reserve(struct process *p)
 {
-	uint32_t cap = 2 * p->n + 16; /* a child has as many as it has mappings */
+	uint32_t cap = p->n + p->n / 2 + 4; /* a child has as many as it has mappings */
 	struct process_mapping *m;
 
 	if (p->n + 2 <= p->cap)

@@ -451,6 +451,22 @@ TEST_OF_PROCESS_TABLE(a_process_is_read_by_another_thread)
 }
 
 /* The number of mappings is that of all processes, whatever is done to them, and has a limit. */
+/* Of thousands of processes that sleep this is half of the memory. */
+TEST_OF_PROCESS_TABLE(few_mappings_take_little_memory)
+{
+	struct process *p = process_get(t, 5);
+	uint32_t moves = 0, cap = 0;
+
+	for (uint32_t n = 1; n <= 1000; n++) {
+		map(p, (struct process_mapping){.lo = n * 0x2000, .hi = n * 0x2000 + 0x1000});
+		CHECK_INT(p->n, n);
+		CHECK(p->cap >= n && p->cap <= n + n / 2 + 4);
+		moves += p->cap != cap;
+		cap = p->cap;
+	}
+	CHECK(moves < 20);
+}
+
 TEST_OF_PROCESS_TABLE(mappings_are_counted_and_bounded)
 {
 	struct process_mapping m = {.lo = 0, .hi = 10};
