@@ -138,4 +138,17 @@ static int bare(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_hotspot_bare, bare)
 
+/* The stub that a compiled method calls where it begins, if its code may be out of date: between
+ * the saved frame pointer and the return address it has pushed -1. 1: the state is the caller's. */
+FUSEE_FN int leave_entry_barrier(struct fusee_unwind *u)
+{
+	__u64 saved[3];
+
+	if (AT(u, &saved, u->fp) || saved[1] != ~0ull || !is_behind_call(u, saved[2]))
+		return 0;
+	to_caller(u, saved[2], u->fp + 24);
+	u->fp = saved[0];
+	return 1;
+}
+
 #endif

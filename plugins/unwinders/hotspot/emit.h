@@ -141,6 +141,44 @@ FUSEE_FN int emit_method(struct fusee_unwind *u, const struct near *m)
 	return fusee_emit(u, HOTSPOT_METHOD, u->scratch[KEY], at & (FUSEE_EMIT_BYTES - 1));
 }
 
+#define TAIL 15u /* bytes of a name that a key has */
+
+/* Mixes a name into the key: its length and its end. Memory of an unloaded class, names included,
+ * is used again for the next. What cannot be read is not emitted either. */
+FUSEE_FN __u64 mix_name(struct fusee_unwind *u, struct near *m, __u64 key, __u64 symbol)
+{
+	unsigned short length;
+	__u32 n;
+
+	m->tail[0] = m->tail[1] = 0;
+	if (AT(u, &length, symbol + word(u, HOTSPOT_SYMBOL_LENGTH)))
+		return key;
+	n = length < TAIL ? length : TAIL;
+	__asm__ volatile("" : "+r"(n));
+	n &= TAIL;
+	if (n && fusee_read(u, m->tail, n, symbol + word(u, HOTSPOT_SYMBOL_BODY) + length - n))
+		return key;
+	return fusee_mix(fusee_mix(fusee_mix(key, length), m->tail[0]), m->tail[1]);
+}
+
+/* Mixes the names of METHOD and of its class into KEY. */
+static int mix_names(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 key = u->scratch[KEY], class, symbol;
+	struct near *m = near(u);
+
+	(void)unused;
+	if (!m)
+		return 0;
+	key = mix_name(u, m, key, m->name);
+	if (!AT(u, &class, m->pool + word(u, HOTSPOT_POOL_HOLDER)) &&
+	    !AT(u, &symbol, class + word(u, HOTSPOT_KLASS_NAME)))
+		key = mix_name(u, m, key, symbol);
+	u->scratch[KEY] = key;
+	return 0;
+}
+FUSEE_PART(fusee_hotspot_mix_names, mix_names)
+
 /* KEY becomes the key of METHOD, which is emitted if it is new. 0; 1: it is emitted with a later
  * sample; -1: it cannot be read. */
 static int name_method(struct fusee_unwind *u, __u32 unused)
@@ -158,7 +196,8 @@ static int name_method(struct fusee_unwind *u, __u32 unused)
 	key = fusee_mix(fusee_mix(fusee_mix(fusee_mix(0x6a766d, key), m->constants), m->pool),
 			m->name);
 	u->scratch[KEY] = key;
-	return !fusee_emitted(u, HOTSPOT_METHOD, key) && emit_method(u, m);
+	FUSEE_CALL(fusee_hotspot_mix_names, u, 0);
+	return !fusee_emitted(u, HOTSPOT_METHOD, u->scratch[KEY]) && emit_method(u, m);
 }
 FUSEE_PART(fusee_hotspot_name_method, name_method)
 

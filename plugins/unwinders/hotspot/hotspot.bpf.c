@@ -356,6 +356,8 @@ static int stub(struct fusee_unwind *u, __u32 unused)
 		return FUSEE_NEXT;
 	if (u->flags & FUSEE_FP_LOST || u->fp & 7 || u->fp - u->sp > FARTHEST)
 		return fusee_stop(u, HOTSPOT_NO_FRAME);
+	if (leave_entry_barrier(u))
+		return FUSEE_NEXT;
 	if (u->pc != behind)
 		u->flags |= FUSEE_GUESSED;
 	return to_caller_of_frame(u, u->fp + 16);

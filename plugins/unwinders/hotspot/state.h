@@ -52,6 +52,7 @@ struct near {
 	__u64 pc, sp, chunk, end, link; /* see chunk.h */
 	struct scope found;             /* by read_scope() */
 	__u64 constants, pool, name;    /* of METHOD */
+	__u64 tail[2];                  /* see mix_name() */
 	struct hotspot_scope scope[HOTSPOT_SCOPES];
 };
 

@@ -1158,6 +1158,24 @@ TEST(an_exception_before_its_handler)
 	CHECK_STR(m.stack, CALLERS);
 }
 
+/* It has called, and has pushed -1 before it saved the frame pointer. */
+TEST(the_barrier_where_a_method_begins)
+{
+	struct fusee_unwind *u = in_stub("StubRoutines (2)", "\x6a\xff\x55\x48\x8b\xec", "");
+	uint64_t fp = STACK + 0x100;
+
+	m.memory[u->pc - 5] = 0xe8; /* it is behind a call */
+	put(fp + 8, 0x1234);
+	put(fp + 16, ~0ull);
+	put(fp + 24, RETURN);
+	u->fp = fp + 8;
+	u->sp = fp;
+	u->flags = 0;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "StubRoutines:0 " CALLERS);
+	CHECK_INT(u->fp, 0x77);
+}
+
 /* Functions of the JVM call the code that writes back caches. */
 TEST(a_stub_without_frame_that_is_called_by_native_code)
 {
@@ -1209,6 +1227,31 @@ TEST(an_interpreted_frame_is_made)
 	u->sp = fp - 8;
 	u->regs[FUSEE_X86_R13] = fp + 32;
 	CHECK_INT(walk(), FUSEE_STOP);
+}
+
+/* Memory of an unloaded class is used again: all of leaf is where it was, but for a name. */
+TEST(a_class_in_the_place_of_another)
+{
+	uint64_t leaf, pool, name, class;
+	struct fusee_unwind before;
+
+	make();
+	CHECK_INT(claim(), 0);
+	before = m.native.u;
+	memcpy(&leaf, m.memory + STACK + 0x100 - 24, 8);
+	pool = leaf + 88 + 80;
+	memcpy(&name, m.memory + pool + 72 + 8, 8);
+	memcpy(&class, m.memory + pool + 128 + 24, 8);
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, COMPLETE);
+	m.memory[class + 6] = 'Z';
+	m.native.u = before;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "Z.leaf:7 " CALLERS);
+	m.memory[name + 6] = 'b';
+	m.native.u = before;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "Z.beaf:7 " CALLERS);
 }
 
 /* ---- what is wrong ---- */
