@@ -169,7 +169,7 @@ static int open_sampling(struct agent *a, const struct plan *plan)
 		.stack_bytes = (uint32_t)plan->limits.stack_bytes,
 		.ring_bytes = plan->limits.ring_bytes,
 		.kernel = plan->kernel,
-		.threads = plan->threads,
+		.kept.threads = plan->threads,
 		.inlines = plan->inlines,
 		.command_line = "fusee run",
 	};

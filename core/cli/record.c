@@ -142,15 +142,16 @@ static const struct cli_option options[] = {
 	 "default fusee.pb.gz; the suffix selects the format: .pb.gz\n"
 	 ".folded .html .speedscope.json .json; several files are\n"
 	 "allowed; - is stdout (.pb.gz), http://.. a server (POST of\n"
-	 ".pb.gz); a file that is there is kept\n"
-	 "as FILE.old",
+	 ".pb.gz); a file that is there is kept as FILE.old",
 	 CLI_CALL, .set = add_output},
 	{"stdout-to-stderr", 0, NULL,
 	 "standard output of the command goes to standard error: for\n"
 	 "-o -, which sends the profile to standard output",
 	 CLI_TRUE, MEMBER(session.command.stdout_to_stderr)},
 	{"threads", 0, NULL, "keep threads apart by thread id, not only by name", CLI_TRUE,
-	 MEMBER(session.o.profiler.threads)},
+	 MEMBER(session.o.profiler.kept.threads)},
+	{"timeline", 0, NULL, "keep times, threads and CPUs of samples: for fusee ui", CLI_TRUE,
+	 MEMBER(session.o.profiler.kept.times)},
 	{"sampler", 0, "NAME",
 	 "where stacks are unwound: bpf (in the kernel), snapshot (in\n"
 	 "user space, from copies), stop (each thread is stopped for it,\n"

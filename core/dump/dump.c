@@ -302,7 +302,7 @@ static int open_profiler(struct dump_command *o)
 				     .cache_dir = cache,
 				     .no_events = true,
 				     .kernel = true,
-				     .threads = true,
+				     .kept.threads = true,
 				     .inlines = o->inlines};
 	int r = plugins ? unwind_flags_plan(&o->unwind, plugins, &plan) : EX_OSERR;
 

@@ -37,14 +37,18 @@ int pipeline_collect(const struct pipeline *p, struct collector *c, const struct
 		     const struct walk *walk, uint32_t reason)
 {
 	uint64_t weight = route->weight_ns ? route->weight_ns : s->period;
+	/* a stopped thread's CPU is that where it ran last, which is not read */
+	const struct collected_at here = {s->time, s->memory ? UINT32_MAX : s->cpu},
+				  *at = p->o.kept.times && walk ? &here : NULL;
 	const struct collected_wait wait = {
 		.set = route->set,
-		.tid = p->o.threads ? (uint32_t)s->tid : 0,
+		.tid = p->o.kept.threads ? (uint32_t)s->tid : 0,
 		.state = s->wait.state,
 		.queued_ns = (uint64_t)((double)weight * s->wait.queued / 0x1p32)};
 
-	return s->wait.is ? collector_add_wait(c, proc, &wait, comm, walk, reason, weight)
-			  : collector_add(c, proc, wait.set, wait.tid, comm, walk, reason, weight);
+	return s->wait.is ? collector_add_wait(c, proc, &wait, comm, walk, reason, weight, at)
+			  : collector_add(c, proc, wait.set, wait.tid, comm, walk, reason, weight,
+					  at);
 }
 
 void pipeline_add(struct pipeline *p, struct process *proc, const struct sample *s,
@@ -65,7 +69,7 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 
 		if (r == -E2BIG) {
 			worst = LOSS_PROFILE_FULL;
-			r = collector_add(c, proc, route->set, 0, "", NULL, worst, weight);
+			r = collector_add(c, proc, route->set, 0, "", NULL, worst, weight, NULL);
 		}
 		if (c && route->share && (!c->share || route->share < c->share))
 			c->share = route->share;

@@ -58,6 +58,7 @@ void collector_free(struct collector *c)
 	arena_fini(&c->arena);
 	memory.bytes -= c->bytes;
 	memory.shared -= c->own_limit ? 0 : c->bytes;
+	buf_fini(&c->times);
 	free(c);
 }
 
@@ -124,7 +125,8 @@ static void charge(struct collector *c, uint32_t process)
 {
 	uint64_t bytes = frame_set_bytes(&c->frames) + bytes_of(&c->stacks) + bytes_of(&c->comms) +
 			 bytes_of(&c->processes) + bytes_of(&c->samples) +
-			 c->nsums * sizeof(*c->sums) + c->ncollected * sizeof(*c->collected);
+			 c->nsums * sizeof(*c->sums) + c->ncollected * sizeof(*c->collected) +
+			 c->times.len;
 
 	c->collected[process].bytes += bytes - c->bytes;
 	memory.bytes += bytes - c->bytes;
@@ -153,7 +155,8 @@ static bool has_stack(const struct collector *c, const struct walk *w)
 }
 
 /* Adds a sample of this key. */
-static int count(struct collector *c, const struct sample_key *k, uint32_t n, uint64_t weight_ns)
+static int count(struct collector *c, const struct sample_key *k, uint32_t n, uint64_t weight_ns,
+		 const struct collected_at *at)
 {
 	uint32_t id = dict_add(&c->samples, k, sizeof(*k));
 	struct sample_sum *sums;
@@ -168,51 +171,83 @@ static int count(struct collector *c, const struct sample_key *k, uint32_t n, ui
 	sums[id].weight += weight_ns;
 	c->count += n;
 	c->weight_ns += weight_ns;
-	return 0;
+	if (!at)
+		return 0;
+	return buf_add(&c->times, &(struct collected_time){at->time_ns, id, 0},
+		       sizeof(struct collected_time));
 }
 
 /* Finds or makes what the key names. 0; -E2BIG; -ENOMEM. */
 static int add_key(struct collector *c, const struct process *p, uint32_t set, const char *comm,
-		   const struct walk *w, struct sample_key *k)
+		   const struct walk *w, const struct collected_at *at, struct sample_key *k)
 {
 	k->process = process_id(c, p, set);
 	if (k->process == DICT_NONE)
 		return -ENOMEM;
-	if (w && is_full(c, k->process) && !has_stack(c, w))
+	if (w && is_full(c, k->process) && (at || !has_stack(c, w)))
 		return -E2BIG;
+	k->cpu = at ? at->cpu + 1 : 0;
 	k->comm = dict_str(&c->comms, comm);
 	k->stack = w ? stack_id(c, w) : 0;
 	return 0;
 }
 
 int collector_add(struct collector *c, const struct process *p, uint32_t set, uint32_t tid,
-		  const char *comm, const struct walk *w, uint32_t reason, uint64_t weight_ns)
+		  const char *comm, const struct walk *w, uint32_t reason, uint64_t weight_ns,
+		  const struct collected_at *at)
 {
 	struct sample_key k = {.tid = tid, .reason = reason};
-	int r = add_key(c, p, set, comm, w, &k);
+	int r = add_key(c, p, set, comm, w, at, &k);
 
 	if (r)
 		return r;
-	r = k.comm == DICT_NONE || k.stack == DICT_NONE ? -ENOMEM : count(c, &k, 1, weight_ns);
+	r = k.comm == DICT_NONE || k.stack == DICT_NONE ? -ENOMEM : count(c, &k, 1, weight_ns, at);
 	charge(c, k.process);
 	return r;
 }
 
 int collector_add_wait(struct collector *c, const struct process *p,
 		       const struct collected_wait *wait, const char *comm, const struct walk *w,
-		       uint32_t reason, uint64_t weight_ns)
+		       uint32_t reason, uint64_t weight_ns, const struct collected_at *at)
 {
 	uint64_t queued = wait->queued_ns < weight_ns ? wait->queued_ns : weight_ns;
 	struct sample_key k = {.tid = wait->tid, .reason = reason, .wait = wait->state + 1};
-	int r = add_key(c, p, wait->set, comm, w, &k);
+	int r = add_key(c, p, wait->set, comm, w, at, &k);
 
 	if (r)
 		return r;
 	r = k.comm == DICT_NONE || k.stack == DICT_NONE ? -ENOMEM
-							: count(c, &k, 1, weight_ns - queued);
+							: count(c, &k, 1, weight_ns - queued, at);
 	k.wait = WAIT_RUNNABLE + 1;
 	if (!r && queued)
-		r = count(c, &k, 0, queued);
+		r = count(c, &k, 0, queued, NULL);
 	charge(c, k.process);
 	return r;
+}
+
+int collector_sort_times(const struct collector *c, uint64_t **times, uint32_t **first)
+{
+	const struct collected_time *t = (const struct collected_time *)(const void *)c->times.p;
+	size_t n = c->times.len / sizeof(*t);
+	uint32_t *begin;
+
+	*times = n ? calloc(n, sizeof(**times)) : NULL;
+	*first = begin = n ? calloc(c->samples.n + 2ull, sizeof(*begin)) : NULL;
+	if (!n)
+		return 0;
+	if (!*times || !begin || n > UINT32_MAX) {
+		free(*times);
+		free(begin);
+		*times = NULL;
+		*first = NULL;
+		return -ENOMEM;
+	}
+	/* begin[id + 1] counts up from the first time of the sample to that of the next */
+	for (size_t i = 0; i < n; i++)
+		begin[t[i].sample + 2]++;
+	for (uint32_t i = 2; i < c->samples.n + 2; i++)
+		begin[i] += begin[i - 1];
+	for (size_t i = 0; i < n; i++)
+		(*times)[begin[t[i].sample + 1]++] = c->start_wall_ns + t[i].time_ns - c->start_ns;
+	return 0;
 }

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/dict.h"
 #include "pipeline/frame_set.h"
 #include "process/process.h"
@@ -22,6 +23,18 @@ struct sample_key {
 	uint32_t stack;   /* id in stacks */
 	uint32_t reason;  /* of the pipeline's loss_account; 0: complete */
 	uint32_t wait;    /* enum wait_state + 1; 0: it is of CPU time */
+	uint32_t cpu;     /* and 1, if samples have times; 0: not known */
+};
+
+/* When and where a sample was taken, where that is kept. */
+struct collected_at {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t cpu;     /* UINT32_MAX: not known */
+};
+
+struct collected_time {
+	uint64_t time_ns;
+	uint32_t sample, pad; /* id in samples */
 };
 
 struct sample_sum {
@@ -59,7 +72,8 @@ struct collector {
 	uint64_t own_limit;               /* of bytes; 0: that of all */
 	uint64_t count, weight_ns;        /* sums of all samples */
 	uint64_t start_wall_ns, start_ns; /* of the window: CLOCK_REALTIME, CLOCK_MONOTONIC */
-	uint8_t share; /* the least of the samples' pipeline_route.share; 0: all */
+	struct buf times; /* struct collected_time, of samples that were added with one */
+	uint8_t share;    /* the least of the samples' pipeline_route.share; 0: all */
 };
 
 /* Limits the memory of all collectors together; 0, the default: no limit. A process may add another
@@ -72,12 +86,19 @@ void collector_free(struct collector *);   /* NULL is fine */
 /* Gives an empty collector a limit of its own; its bytes do not count for the limit of all. */
 void collector_set_own_limit(struct collector *, uint64_t bytes);
 /* Adds an unwound sample. set: number of its label set; tid, reason: as in struct sample_key;
- * weight_ns: the CPU time that it represents. A walk of NULL has no frames, and always has room. 0;
- * -E2BIG: the limit leaves no room for another stack of the process; -ENOMEM. */
+ * weight_ns: the CPU time that it represents; at: NULL: not kept. A walk of NULL has no frames, and
+ * always has room. 0; -E2BIG: the limit leaves no room for another stack of the process; -ENOMEM.
+ */
 int collector_add(struct collector *, const struct process *, uint32_t set, uint32_t tid,
-		  const char *comm, const struct walk *, uint32_t reason, uint64_t weight_ns);
+		  const char *comm, const struct walk *, uint32_t reason, uint64_t weight_ns,
+		  const struct collected_at *at);
 /* The same of a wait: a sample for each state that it had; queued: the ns at its end, of its
- * weight, for which the thread was runnable. The sample counts once. */
+ * weight, for which the thread was runnable. The sample counts once, and has one time. */
 int collector_add_wait(struct collector *, const struct process *, const struct collected_wait *,
-		       const char *comm, const struct walk *, uint32_t reason, uint64_t weight_ns);
+		       const char *comm, const struct walk *, uint32_t reason, uint64_t weight_ns,
+		       const struct collected_at *at);
+/* The times of all samples, CLOCK_REALTIME ns, by sample: those of id i are (*times)[(*first)[i]]
+ * and the following, up to (*first)[i + 1]. The caller frees both; NULL: there are none. 0 or
+ * -ENOMEM. */
+int collector_sort_times(const struct collector *, uint64_t **times, uint32_t **first);
 #endif

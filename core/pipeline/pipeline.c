@@ -152,7 +152,7 @@ const struct perf_stream_handlers *pipeline_handlers(struct pipeline *p)
 
 void pipeline_set_threads(struct pipeline *p, bool threads)
 {
-	p->o.threads = threads;
+	p->o.kept.threads = threads;
 }
 
 struct files *pipeline_files(struct pipeline *p)

@@ -33,8 +33,14 @@ struct pipeline_route {
 	uint8_t share;      /* how many of 256 such samples were kept; 0: all */
 };
 
+/* What samples carry besides their stack and their process. */
+struct pipeline_kept {
+	bool threads; /* thread ids */
+	bool times;   /* times, and the CPU as a label */
+};
+
 struct pipeline_options {
-	bool threads; /* samples carry thread ids */
+	struct pipeline_kept kept;
 	/* Routes a sample, before any work on it. false: it is dropped. NULL: all samples go to
 	 * slot 0. */
 	bool (*route)(void *arg, const struct sample *, struct pipeline_route *);

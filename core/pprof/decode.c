@@ -372,6 +372,7 @@ static int read_labels(struct decoder *d, const Sample *s, uint32_t *pid, uint32
 
 static int read_sample(struct decoder *d, const Sample *s)
 {
+	uint64_t t = d->in->time_nanos > 0 ? (uint64_t)d->in->time_nanos : 0;
 	uint32_t pid = 0, tid = 0, stack;
 
 	if (s->n_value != d->in->n_sample_type)
@@ -392,6 +393,10 @@ static int read_sample(struct decoder *d, const Sample *s)
 			      (uint32_t)s->n_location_id);
 	builder_sample(d->b, stack, (const struct fusee_label *)(const void *)d->labels.p,
 		       (uint32_t)(d->labels.len / sizeof(struct fusee_label)), pid, tid, s->value);
+	for (size_t i = 0; i < s->n_fusee_time; i++) {
+		t += (uint64_t)s->fusee_time[i];
+		builder_time(d->b, t);
+	}
 	return 0;
 }
 

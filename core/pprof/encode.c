@@ -24,7 +24,8 @@
 #define OUT_STEP 65536
 #define BLOCK 16384 /* bytes for each call of zlib */
 #define WINDOW_GZIP (15 + 16)
-#define LEVEL 4   /* half the time of zlib's own choice, for files that are 1 % larger */
+#define LEVEL 4 /* half the time of zlib's own choice, for files that are 1 % larger */
+#define FIELD_TIMES 1000
 #define KNOWN 512 /* a power of two */
 
 /* A text of the profile that was looked up, by its address. */
@@ -300,6 +301,21 @@ static uint64_t location_id(struct encoder *e, uint32_t i)
 	return e->p->locations.n;
 }
 
+/* As profile.proto has them. */
+static void put_times(struct encoder *e, const struct fusee_sample *s)
+{
+	uint64_t before = e->p->start_ns;
+
+	buf_reset(&e->sub);
+	for (uint32_t k = 0; k < s->ntimes; k++) {
+		uint64_t t = *FUSEE_AT(uint64_t, e->p->times, s->first_time + k), d = t - before;
+
+		put_varint(&e->sub, d << 1 ^ (d >> 63 ? UINT64_MAX : 0));
+		before = t;
+	}
+	put_bytes(&e->msg, FIELD_TIMES, e->sub.p, e->sub.len);
+}
+
 static void emit_sample(struct encoder *e, uint32_t i)
 {
 	const struct fusee_profile *p = e->p;
@@ -318,6 +334,8 @@ static void emit_sample(struct encoder *e, uint32_t i)
 		put_varint(&e->sub,
 			   (uint64_t)*FUSEE_AT(int64_t, p->values, (uint64_t)i * p->types.n + k));
 	put_bytes(&e->msg, 2, e->sub.p, e->sub.len);
+	if (s->ntimes)
+		put_times(e, s);
 	put_labels(e, s);
 	emit_msg(e, 2);
 }

@@ -45,6 +45,7 @@ void builder_free(struct builder *b)
 	buf_fini(&b->resource);
 	buf_fini(&b->is_comment);
 	buf_fini(&b->scratch);
+	buf_fini(&b->times);
 	free(b);
 }
 
@@ -257,7 +258,17 @@ int builder_sample(struct builder *b, uint32_t stack, const struct fusee_label *
 	v = (int64_t *)(void *)(b->values.p + (id - 1) * size);
 	for (uint32_t i = 0; i < b->ntypes; i++)
 		saturate_add(&v[i], values[i]);
+	b->last = id;
 	return 0;
+}
+
+int builder_time(struct builder *b, uint64_t ns)
+{
+	const struct sample_time t = {.ns = ns, .sample = b->last};
+
+	if (!builder_is_closed(b) && b->last && buf_add(&b->times, &t, sizeof(t)))
+		builder_fail(b, -ENOMEM);
+	return b->error;
 }
 
 void builder_part(struct builder *b, uint32_t part)
@@ -364,7 +375,7 @@ uint64_t builder_bytes(const struct builder *b)
 	       dict_bytes(&b->mappings) + dict_bytes(&b->locations) + dict_bytes(&b->stacks) +
 	       dict_bytes(&b->samples) + b->mapping_flags.cap + b->values.cap + b->types.cap +
 	       b->losses.cap + b->comments.cap + b->resource.cap + b->is_comment.cap +
-	       b->scratch.cap + b->table_bytes;
+	       b->scratch.cap + b->times.cap + b->table_bytes;
 }
 
 struct fusee_profile *builder_profile(struct builder *b)

@@ -145,6 +145,39 @@ static void move_values(struct builder *b, const uint32_t *places)
 		buf_fini(&b->values);
 }
 
+static int compare_times(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The times of each sample, in order. */
+static void make_times(struct builder *b, struct fusee_sample *s, const uint32_t *places)
+{
+	const struct sample_time *t = (const struct sample_time *)(const void *)b->times.p;
+	size_t n = b->times.len / sizeof(*t);
+	uint64_t *to = n ? table(b, &b->profile.times, n, sizeof(*to)) : NULL, first = 0;
+
+	if (!to)
+		return;
+	for (size_t i = 0; i < n; i++)
+		s[places[t[i].sample - 1]].ntimes++;
+	for (uint32_t i = 0; i < b->samples.n - 1; i++) {
+		s[i].first_time = first;
+		first += s[i].ntimes;
+		s[i].ntimes = 0;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct fusee_sample *own = &s[places[t[i].sample - 1]];
+
+		to[own->first_time + own->ntimes++] = t[i].ns;
+	}
+	for (uint32_t i = 0; i < b->samples.n - 1; i++)
+		if (s[i].ntimes > 1)
+			qsort(to + s[i].first_time, s[i].ntimes, sizeof(*to), compare_times);
+}
+
 static void make_samples(struct builder *b)
 {
 	uint32_t *places = place_samples(b);
@@ -166,6 +199,8 @@ static void make_samples(struct builder *b)
 	for (uint32_t i = 1; s && places && labels && i < b->samples.n; i++)
 		make_labels(b, b->samples.entries[i].key, labels + s[places[i - 1]].first_label);
 	b->profile.values.at = b->values.p;
+	if (s && places)
+		make_times(b, s, places);
 	if (places && b->nparts > 1 && b->ntypes)
 		move_values(b, places);
 	free(places);

@@ -18,6 +18,7 @@ struct merge {
 	const struct merge_choice *choice;
 	/* By index in p: index in b, or UNSEEN. */
 	uint32_t *functions, *mappings, *locations, *stacks;
+	struct buf values;                /* of a part of a sample */
 	struct buf lines, frames, labels; /* of the location, stack and sample that are added */
 	uint32_t nkept;
 };
@@ -120,23 +121,75 @@ static uint32_t labels(struct merge *m, const struct fusee_sample *s)
 	return n;
 }
 
+/* The sample's times that are chosen: n from first on. Its times are in order. */
+struct chosen_times {
+	uint64_t first;
+	uint32_t n;
+};
+
+static uint64_t time_at(const struct fusee_profile *p, uint64_t i)
+{
+	return *FUSEE_AT(uint64_t, p->times, i);
+}
+
+static struct chosen_times times(const struct merge *m, const struct fusee_sample *s)
+{
+	struct chosen_times t = {s->first_time, s->ntimes};
+	const struct merge_choice *c = m->choice;
+
+	while (c->to_ns && t.n && time_at(m->p, t.first) < c->from_ns) {
+		t.first++;
+		t.n--;
+	}
+	while (c->to_ns && t.n && time_at(m->p, t.first + t.n - 1) >= c->to_ns)
+		t.n--;
+	return t;
+}
+
+/* Adds a sample that is in `b` as stack `at`, with the values of n of its ntimes times. */
+static int add_part(struct merge *m, const struct fusee_sample *s, uint32_t at, uint32_t nlabels,
+		    const int64_t *from, struct chosen_times t)
+{
+	bool pid = is_chosen(m->choice, fusee_text("pid")),
+	     tid = is_chosen(m->choice, fusee_text("tid"));
+	uint32_t ntypes = m->p->types.n;
+	const int64_t *values = from;
+	int r;
+
+	if (t.n < s->ntimes) {
+		int64_t *part;
+
+		buf_reset(&m->values);
+		part = buf_grow(&m->values, ntypes * sizeof(*part));
+		if (!part)
+			return -ENOMEM;
+		for (uint32_t i = 0; i < ntypes; i++)
+			part[i] = (int64_t)((__int128)from[i] * t.n / s->ntimes);
+		values = part;
+	}
+	r = builder_sample(m->b, at, (const struct fusee_label *)(const void *)m->labels.p, nlabels,
+			   pid ? s->pid : 0, tid ? s->tid : 0, values);
+	for (uint32_t i = 0; !r && i < t.n; i++)
+		r = builder_time(m->b, time_at(m->p, t.first + i));
+	return r;
+}
+
 static int merge_sample(struct merge *m, uint32_t i)
 {
 	const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, m->p->samples, i);
 	const struct merge_choice *c = m->choice;
-	bool pid = is_chosen(c, fusee_text("pid")), tid = is_chosen(c, fusee_text("tid"));
+	struct chosen_times t = times(m, s);
 	uint32_t nlabels, at;
 
-	if (c->keep && !c->keep(c->arg, m->p, s))
+	if ((c->to_ns && !t.n) || (c->keep && !c->keep(c->arg, m->p, s)))
 		return 0;
 	m->nkept++;
 	at = stack(m, s->stack);
 	nlabels = labels(m, s);
 	if (nlabels == UINT32_MAX || m->lines.error || m->frames.error)
 		return -ENOMEM;
-	return builder_sample(m->b, at, (const struct fusee_label *)(const void *)m->labels.p,
-			      nlabels, pid ? s->pid : 0, tid ? s->tid : 0,
-			      FUSEE_AT(int64_t, m->p->values, (uint64_t)i * m->p->types.n));
+	return add_part(m, s, at, nlabels,
+			FUSEE_AT(int64_t, m->p->values, (uint64_t)i * m->p->types.n), t);
 }
 
 static bool same_types(const struct fusee_profile *a, const struct fusee_profile *b)
@@ -205,6 +258,20 @@ static uint32_t *unseen(uint32_t n)
 	return p;
 }
 
+/* The time that the samples are of. */
+static void add_span(const struct merge *m, struct fusee_profile *to)
+{
+	uint64_t start = m->p->start_ns, end = start + m->p->duration_ns;
+
+	if (m->choice->to_ns) {
+		start = start > m->choice->from_ns ? start : m->choice->from_ns;
+		end = end < m->choice->to_ns ? end : m->choice->to_ns;
+	}
+	to->duration_ns += end > start ? end - start : 0;
+	if (!to->start_ns || start < to->start_ns)
+		to->start_ns = start;
+}
+
 static int add_samples(struct merge *m)
 {
 	struct fusee_profile *to = builder_profile(m->b);
@@ -217,9 +284,7 @@ static int add_samples(struct merge *m)
 	for (uint32_t i = 1; i < m->p->mappings.n; i++) /* also mappings without a frame */
 		if (FUSEE_AT(struct fusee_mapping, m->p->mappings, i)->flags & FUSEE_MAPPING_MAIN)
 			mapping(m, i);
-	to->duration_ns += m->p->duration_ns;
-	if (!to->start_ns || m->p->start_ns < to->start_ns)
-		to->start_ns = m->p->start_ns;
+	add_span(m, to);
 	merge_rest(m);
 	return 0;
 }
@@ -245,6 +310,7 @@ int merge_add(struct builder *b, const struct fusee_profile *p, const struct mer
 	buf_fini(&m.lines);
 	buf_fini(&m.frames);
 	buf_fini(&m.labels);
+	buf_fini(&m.values);
 	return r;
 }
 

@@ -16,6 +16,9 @@ struct merge_choice {
 	bool only_labels; /* samples lose all labels but these; equal samples are added up */
 	const struct fusee_str *labels;
 	uint32_t nlabels;
+	/* to_ns 0: all. Else only what has times from_ns <= t < to_ns: a sample with some of its
+	 * times there has that part of its values. */
+	uint64_t from_ns, to_ns;
 };
 
 /* An empty builder gets the types and the period of a profile. 0 or -ENOMEM. */

@@ -21,8 +21,8 @@
 #include "symbolizer/server_names.h"
 #include "symbols/symbols.h"
 
-/* The labels of the set, and process, thread and state. */
-#define MAX_LABELS (RELABEL_LABELS + 3u)
+/* The labels of the set, and process, thread, state and CPU. */
+#define MAX_LABELS (RELABEL_LABELS + 4u)
 
 #define KNOWN 1024
 
@@ -48,6 +48,8 @@ struct build {
 	uint32_t *flags;             /* by file id: FUSEE_MAPPING_.. that all its locations have */
 	uint32_t native, kernel, go; /* ids of strings */
 	struct buf text;             /* reused by clean() */
+	uint64_t *times;             /* of samples, in the order of their ids; NULL: none */
+	uint32_t *first_time;        /* by sample id, and one more: where its times begin */
 	struct known *known;
 };
 
@@ -417,8 +419,21 @@ static void put_label(const struct build *n, struct fusee_label *labels, uint32_
 		labels[(*count)++] = *l;
 }
 
+static int add_times(struct build *n, uint32_t sample)
+{
+	int r = 0;
+
+	if (!n->times)
+		return 0;
+	for (uint32_t i = n->first_time[sample]; !r && i < n->first_time[sample + 1]; i++)
+		r = builder_time(n->b, n->times[i]);
+	return r;
+}
+
 static int add_sample(struct build *n, const struct sample_key *k, const struct sample_sum *sum)
 {
+	char number[16];
+	struct fusee_label cpu = {.key = {"cpu", 3}, .str = {number, 0}};
 	const struct collected_process *proc = &n->c->collected[k->process];
 	const struct dict_entry *comm = &n->c->comms.entries[k->comm];
 	struct fusee_label labels[MAX_LABELS];
@@ -438,6 +453,10 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 	put_label(n, labels, &count, &thread);
 	if (k->wait)
 		put_label(n, labels, &count, &state);
+	if (k->cpu) {
+		cpu.str.len = (uint64_t)snprintf(number, sizeof(number), "%u", k->cpu - 1);
+		put_label(n, labels, &count, &cpu);
+	}
 	for (uint32_t i = 0; i < nset; i++)
 		if (n->o->group ||
 		    (!fusee_text_is(set[i].key, "process") && !fusee_text_is(set[i].key, "host")))
@@ -453,8 +472,11 @@ static int add_samples(struct build *n)
 	for (uint32_t i = 1; !r && i < n->c->samples.n; i++) {
 		const struct sample_key *k = n->c->samples.entries[i].key;
 
-		if (build_has_set(n->o, n->c->collected[k->process].set))
-			r = add_sample(n, k, &n->c->sums[i]);
+		if (!build_has_set(n->o, n->c->collected[k->process].set))
+			continue;
+		r = add_sample(n, k, &n->c->sums[i]);
+		if (!r)
+			r = add_times(n, i);
 	}
 	return r;
 }
@@ -558,13 +580,17 @@ int build_profile(struct builder *b, const struct profiler *profiler, const stru
 		describe(&n);
 		add_resource(&n);
 		add_program(&n);
-		r = add_samples(&n);
+		r = collector_sort_times(c, &n.times, &n.first_time);
+		if (!r)
+			r = add_samples(&n);
 		flag_mappings(&n);
 	}
 	free(n.locations);
 	free(n.mappings);
 	free(n.flags);
 	free(n.known);
+	free(n.times);
+	free(n.first_time);
 	buf_fini(&n.text);
 	return r;
 }

@@ -239,7 +239,7 @@ static void stop_forked(void *arg, pid_t parent, pid_t child)
 static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 {
 	struct pipeline_options pipeline = {
-		.threads = o->threads,
+		.kept = {o->kept.threads || o->kept.times, o->kept.times},
 		.route = o->route,
 		.selected = o->selected,
 		.arg = o->arg,

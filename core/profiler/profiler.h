@@ -59,8 +59,8 @@ struct profiler_options {
 	uint64_t worker_bytes;  /* of memory of a worker; 0: the worker's default */
 	uint64_t waiting_bytes; /* as in struct pipeline_options */
 	bool kernel;            /* with kernel stacks, if the kernel allows them */
-	bool threads;           /* samples carry thread ids */
-	bool inlines;           /* inlined functions are symbolized */
+	struct pipeline_kept kept;
+	bool inlines; /* inlined functions are symbolized */
 
 	/* As in struct pipeline_options: route() routes samples; selected() tells whether a process
 	 * is sampled, unless `pids` does. With a route, windows begin by profiler_open_window(). */

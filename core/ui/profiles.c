@@ -170,6 +170,12 @@ static void sum_fini(struct ui_sum *s)
 	*s = (struct ui_sum){0};
 }
 
+/* A range of the times of one profile. */
+static bool is_part(const struct ui_side *side)
+{
+	return side->n == 1 && (side->range.from_ns || side->range.to_ns != UINT64_MAX);
+}
+
 static int sum_make(struct ui_profiles *u, struct ui_sum *s, const struct ui_side *side,
 		    const char *type, struct buf *error)
 {
@@ -179,6 +185,10 @@ static int sum_make(struct ui_profiles *u, struct ui_sum *s, const struct ui_sid
 
 	s->merged = (struct merged){.max_bytes = UI_MAX_SUM};
 	s->merged.filter.selector = request.selector = s->selector;
+	if (is_part(side)) {
+		s->merged.choice.from_ns = side->range.from_ns;
+		s->merged.choice.to_ns = side->range.to_ns;
+	}
 	if (!r && side->all)
 		r = ui_profiles_read(u, &request, add_window, &a, &s->counts, error);
 	else if (!r)
@@ -197,8 +207,9 @@ static int sum_make(struct ui_profiles *u, struct ui_sum *s, const struct ui_sid
 static int put_key(struct buf *key, const struct ui_profiles *u, const struct ui_side *side,
 		   const char *type)
 {
-	if (side->all)
-		buf_printf(key, "all %" PRIu64 " %" PRIu64, side->range.from_ns, side->range.to_ns);
+	if (side->all || is_part(side))
+		buf_printf(key, "%s %" PRIu64 " %" PRIu64 " ", side->all ? "all" : "part",
+			   side->range.from_ns, side->range.to_ns);
 	for (uint32_t i = 0; i < side->n; i++) {
 		const struct ui_file *f = &u->files.files[side->files[i]];
 
@@ -267,8 +278,9 @@ static int get_sum(struct ui_profiles *u, const struct ui_side *side, const char
 	if (r || (*ret)->profile)
 		return r;
 	buf_printf(error,
-		   side->all ? "no profile that begins in this range of time has a sample%s"
-			     : "the selected profiles have no sample%s",
+		   is_part(side) ? "the selected profile has no sample at these times%s"
+		   : side->all   ? "no profile that begins in this range of time has a sample%s"
+				 : "the selected profiles have no sample%s",
 		   type ? " of this type" : "");
 	return -EINVAL;
 }
@@ -285,7 +297,7 @@ int ui_profiles_get(struct ui_profiles *u, const struct ui_side *side, const cha
 			return -ENOENT;
 	if (ui_side_is_empty(side))
 		return -ENOENT;
-	if (side->n == 1)
+	if (side->n == 1 && !is_part(side))
 		return ui_files_profile(&u->files, side->files[0], ret, error);
 	r = side->n ? ui_files_look(&u->files) : 0;
 	if (!r)

@@ -48,6 +48,7 @@ static const struct data {
 	{"source.json", JSON, .put = ui_source},
 	{"code.json", JSON, .put = ui_code},
 	{"calls.json", JSON, .put = ui_graph},
+	{"tracks.json", JSON, .put = ui_tracks},
 	{"time.json", JSON, .of_all = ui_time},
 	{"range.json", JSON, .of_all = first_range},
 	{"share.pb.gz", "application/octet-stream", .put = ui_share_pprof, .saved = true},
@@ -139,7 +140,7 @@ static int put_view(struct ui_server *u, const struct data *d, const struct ui_s
 		r = ui_profiles_get(&u->profiles, &s->now, s->o.type, &v.p, &sum, out);
 	if (!r)
 		r = put_title(&u->profiles, &s->now, &title);
-	if (!r && sum) {
+	if (!r && sum && s->now.n != 1) {
 		v.windows = sum->merged.windows;
 		v.broken = sum->counts.broken;
 		v.others = sum->others;

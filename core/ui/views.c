@@ -61,6 +61,7 @@ int ui_about(const struct ui_view *v, struct buf *out)
 	json_uint(&j, "start", v->p->start_ns);
 	json_uint(&j, "duration", v->p->duration_ns);
 	put_losses(&j, v->p);
+	json_flag(&j, "times", v->p->times.n);
 	json_uint(&j, "windows", v->windows);
 	json_uint(&j, "broken", v->broken);
 	json_uint(&j, "other_types", v->others);

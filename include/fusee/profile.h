@@ -118,7 +118,7 @@ struct fusee_stack {
 struct fusee_sample {
 	uint32_t stack, first_label, nlabels; /* labels[first_label] and the following */
 	uint32_t pid, tid;                    /* 0: samples of several were merged */
-	uint32_t ntimes; /* times[first_time] and the following; sinks receive none: 0 */
+	uint32_t ntimes; /* times[first_time] and the following; 0: none are kept */
 	uint64_t first_time;
 	uint64_t trace_id[2], span_id; /* 0: none */
 };
@@ -138,7 +138,7 @@ struct fusee_profile {
 	struct fusee_table types; /* struct fusee_value_type */
 	struct fusee_table samples;
 	struct fusee_table labels;   /* struct fusee_label */
-	struct fusee_table times;    /* uint64_t, CLOCK_REALTIME ns */
+	struct fusee_table times;    /* uint64_t, CLOCK_REALTIME ns; a sample's are in order */
 	struct fusee_table values;   /* int64_t: sample i has values[i * types.n] and following */
 	struct fusee_table resource; /* fusee_label: the target's labels */
 	/* fusee_label: key is the reason, str "lost" or "truncated", num the number of samples */

@@ -61,7 +61,7 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 	(void)route;
 	for (uint32_t i = 0; i < p->walk.n; i++)
 		assert(p->walk.frames[i].kind != FRAME_FILE || p->walk.frames[i].file < FILES);
-	if (!collector_add(p->slots[0], proc, 1, (uint32_t)s->tid, comm, &p->walk, reason, 1))
+	if (!collector_add(p->slots[0], proc, 1, (uint32_t)s->tid, comm, &p->walk, reason, 1, NULL))
 		added++;
 }
 

@@ -21,7 +21,7 @@ static int add(struct collector *c, uint64_t process, uint32_t number, uint32_t 
 	memset(stack.frames, 0, frames * sizeof(*stack.frames));
 	for (uint32_t i = 0; i < frames; i++)
 		stack.frames[i].addr = i % 7 ? i : (uint64_t)process << 40 | number;
-	return collector_add(c, &p, 1, 0, "x", &stack, 0, 1);
+	return collector_add(c, &p, 1, 0, "x", &stack, 0, 1, NULL);
 }
 
 TEST(ever_new_stacks)
@@ -40,7 +40,7 @@ TEST(ever_new_stacks)
 	CHECK(full > LIMIT / 16 && full < LIMIT / 4);
 	/* what is known is counted on, and the sample without frames has room */
 	CHECK_INT(add(c, 1, 0, 500), 0);
-	CHECK_INT(collector_add(c, &(struct process){.id = 1}, 1, 0, "", NULL, 5, 1), 0);
+	CHECK_INT(collector_add(c, &(struct process){.id = 1}, 1, 0, "", NULL, 5, 1, NULL), 0);
 	/* another process has room */
 	for (uint32_t i = 0; i < 50; i++)
 		CHECK_INT(add(c, 2, i, 100), 0);
@@ -156,9 +156,9 @@ TEST(waits)
 
 	stack.n = 0;
 	CHECK_INT(collector_new(&c), 0);
-	CHECK_INT(collector_add_wait(c, &p, &wait, "x", &stack, 0, 100), 0);
+	CHECK_INT(collector_add_wait(c, &p, &wait, "x", &stack, 0, 100, NULL), 0);
 	wait.queued_ns = 500; /* more than all of it */
-	CHECK_INT(collector_add_wait(c, &p, &wait, "x", &stack, 0, 100), 0);
+	CHECK_INT(collector_add_wait(c, &p, &wait, "x", &stack, 0, 100, NULL), 0);
 	CHECK_INT(c->count, 2);
 	CHECK_INT(c->weight_ns, 200);
 	CHECK_INT(c->samples.n, 3);

@@ -64,7 +64,7 @@ static struct collector *collect(uint32_t stacks)
 		for (uint32_t k = 0; k < stack.n; k++)
 			stack.frames[k] = (struct walk_frame){
 				.kind = FRAME_FILE, .file = 1, .addr = i * k % 4001};
-		CHECK_INT(collector_add(c, &p, 1, 0, "x", &stack, 0, 1), 0);
+		CHECK_INT(collector_add(c, &p, 1, 0, "x", &stack, 0, 1, NULL), 0);
 	}
 	return c;
 }

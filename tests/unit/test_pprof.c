@@ -301,6 +301,49 @@ TEST_OF_BUILDER(round_trip)
 	buf_fini(&again);
 }
 
+static uint64_t time_of(const struct fusee_profile *p, uint32_t sample, uint32_t i)
+{
+	const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, p->samples, sample);
+
+	return i < s->ntimes ? *FUSEE_AT(uint64_t, p->times, s->first_time + i) : 0;
+}
+
+/* Times of samples are in order in the file, whatever the order of their addition; before the
+ * start, and behind 2^63. */
+TEST(times_of_samples)
+{
+	const uint64_t start = 1700000000000000000ull;
+	int64_t one[] = {1};
+	const struct fusee_profile *q;
+	struct buf out = {0};
+	struct pprof_file *f;
+	struct builder *b;
+
+	CHECK_INT(builder_new(&b), 0);
+	builder_type(b, "samples", "count");
+	builder_profile(b)->start_ns = start;
+	CHECK_INT(builder_time(b, start), 0); /* of no sample */
+	for (uint32_t i = 0; i < 3; i++) {
+		CHECK_INT(builder_sample(b, 0, NULL, 0, 7, 8, one), 0);
+		CHECK_INT(builder_time(b, start + 900 - 400 * i), 0);
+	}
+	CHECK_INT(builder_sample(b, 0, NULL, 0, 7, 9, one), 0);
+	CHECK_INT(builder_sample(b, 0, NULL, 0, 7, 10, one), 0);
+	CHECK_INT(builder_time(b, UINT64_MAX), 0);
+	CHECK_INT(pprof_encode(finished(b), true, &out), 0);
+	f = decode(&out);
+	q = pprof_profile(f);
+	CHECK_INT(q->times.n, 4);
+	CHECK_INT(time_of(q, 0, 0), start + 100);
+	CHECK_INT(time_of(q, 0, 1), start + 500);
+	CHECK_INT(time_of(q, 0, 2), start + 900);
+	CHECK_INT(time_of(q, 1, 0), 0);
+	CHECK(time_of(q, 2, 0) == UINT64_MAX);
+	pprof_free(f);
+	builder_free(b);
+	buf_fini(&out);
+}
+
 /* A flag is at the end of a system name only; functions with other flags are others. */
 TEST(flags_of_functions)
 {

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "base/utf8.h"
+#include "profile/merge.h"
 #include "lib/profiles.h"
 
 static struct builder *fresh(void)
@@ -269,4 +270,38 @@ TEST_OF_BUILDER(bad_text_is_mended)
 	p = finished(b);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		CHECK_STR(text(p, id[i]), cases[i].out);
+}
+
+/* A part of a profile by time: a sample with two of its three times has two thirds of its values.
+ */
+TEST(a_range_of_times)
+{
+	const struct merge_choice choice = {.from_ns = 20, .to_ns = 40};
+	struct builder *b = fresh(), *c = fresh();
+	const struct fusee_profile *p;
+	int64_t three[] = {3}, one[] = {1};
+	uint32_t kept;
+
+	builder_type(b, "samples", "count");
+	builder_profile(b)->start_ns = 10;
+	builder_profile(b)->duration_ns = 100;
+	builder_sample(b, 0, NULL, 0, 1, 1, three);
+	for (uint64_t t = 10; t < 40; t += 10)
+		builder_time(b, t);
+	builder_sample(b, 0, NULL, 0, 1, 2, one);
+	builder_time(b, 40);
+	builder_sample(b, 0, NULL, 0, 1, 3, one);
+	p = finished(b);
+	CHECK_INT(merge_begin(c, p), 0);
+	CHECK_INT(merge_add(c, p, &choice, &kept), 0);
+	p = finished(c);
+	CHECK_INT(kept, 1);
+	CHECK_INT(p->samples.n, 1);
+	CHECK_INT(*FUSEE_AT(int64_t, p->values, 0), 2);
+	CHECK_INT(p->times.n, 2);
+	CHECK_INT(*FUSEE_AT(uint64_t, p->times, 1), 30);
+	CHECK_INT(p->start_ns, 20);
+	CHECK_INT(p->duration_ns, 20);
+	builder_free(b);
+	builder_free(c);
 }

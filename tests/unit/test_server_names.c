@@ -70,12 +70,12 @@ static void add_samples(struct world *w)
 	push(w, FRAME_FILE, w->vdso, 0x640);
 	push(w, FRAME_FILE, w->self, w->offset + 1);
 	w->pipeline.account.counts[1].text = "too deep";
-	CHECK_INT(collector_add(w->c, &process, 0, 0, "thread", &w->walk, 1, 10), 0);
+	CHECK_INT(collector_add(w->c, &process, 0, 0, "thread", &w->walk, 1, 10, NULL), 0);
 	w->walk.n = 0;
 	push(w, FRAME_FILE, w->self, w->offset + 2)->guessed = 1;
 	push(w, FRAME_FILE, w->self, w->offset + 1);
 	for (int i = 0; i < 3; i++)
-		CHECK_INT(collector_add(w->c, &process, 0, 0, "thread", &w->walk, 0, 10), 0);
+		CHECK_INT(collector_add(w->c, &process, 0, 0, "thread", &w->walk, 0, 10, NULL), 0);
 }
 
 static struct world *world_new(void)

@@ -29,6 +29,11 @@ struct mapping_key {
 	uint64_t start, limit, offset;
 };
 
+struct sample_time {
+	uint64_t ns;
+	uint32_t sample, pad; /* id in samples */
+};
+
 struct loss {
 	uint32_t reason;
 	enum loss_stage stage;
@@ -52,6 +57,8 @@ struct builder {
 	struct buf resource;      /* struct fusee_label */
 	struct buf is_comment;    /* char, by string */
 	struct buf scratch;
+	struct buf times;     /* struct sample_time */
+	uint32_t last;        /* id of the sample that was added last; 0: none */
 	uint64_t table_bytes; /* of builder_finish() */
 	bool finished;
 };

@@ -19,6 +19,7 @@ struct ui_range {
 struct ui_side {
 	uint32_t files[UI_MAX_ADDED], n; /* numbers of files, in increasing order */
 	bool all;                        /* n is 0: all profiles that begin in the range */
+	/* of one file: the part of it with times in the range */
 	struct ui_range range;
 };
 

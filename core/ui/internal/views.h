@@ -23,7 +23,7 @@ struct ui_view {
 /* All append. 0; -ENOMEM; or -EINVAL with one sentence in out->p, which was empty. */
 
 /* {types: [type..], type: the default, start, duration: ns, losses: [[stage, reason, n]..],
- * windows, broken, other_types} */
+ * times: have samples any, windows, broken, other_types} */
 int ui_about(const struct ui_view *, struct buf *out);
 /* {type, unit, total, base, functions: [row..]}. A row is [name, file, line, library, kind, self,
  * total], in a comparison with self and total of the base, both z, and whether it is noise. */
@@ -39,6 +39,10 @@ int ui_labels(const struct ui_view *, struct buf *out);
  * calls between them, as pprof's graph has them; in a comparison differences. `all` without the
  * `dropped`, which have less than half a percent. */
 int ui_graph(const struct ui_view *, struct buf *out);
+/* {type, unit, start, step: ms, steps, untimed: value without a time, tracks: [[process, thread,
+ * pid, tid, total, [[step, value]..]]..], others}: what each thread did when, of a profile with
+ * times; the largest. */
+int ui_tracks(const struct ui_view *, struct buf *out);
 /* The function of the selection: {unit, total, functions: [{name, file, library, found, self,
  * total, lines: [[number, self, total, text]..]}..]}. text null: the file was not found. In a
  * comparison with base, base_self and base_total, and self and total of the base in each line. */

@@ -37,12 +37,14 @@ function format(s) {
 		p.append("where", condition);
 	return "#" + p;
 }
+// All profiles, or one: a part of its samples by their times.
+const hasRange = profiles => profiles !== null && !profiles.includes(",");
 // The query of a request for data: the selection without what only decides how data is shown.
 export function query(s) {
 	const own = { ...s, view: "", graph: "", by: "", span_from: "", span_to: "" };
-	if (s.file !== "all")
+	if (!hasRange(s.file))
 		own.from = own.to = "";
-	if (s.base !== "all")
+	if (!hasRange(s.base))
 		own.base_from = own.base_to = "";
 	const p = new URLSearchParams(format(own).slice(1));
 	return String(p);
@@ -56,7 +58,12 @@ function tell() {
 }
 // step: the browser's button leads back to the selection before; otherwise the address is replaced.
 export function select(change, step = true) {
-	const next = { ...selection, ...change }, to = format(next);
+	const next = { ...selection, ...change };
+	if (next.file !== selection.file && !("from" in change)) // a range is one of these profiles
+		next.from = next.to = "";
+	if (next.base !== selection.base && !("base_from" in change))
+		next.base_from = next.base_to = "";
+	const to = format(next);
 	if (to === format(selection))
 		return;
 	if (query(next) !== query(selection) && !("graph" in change))

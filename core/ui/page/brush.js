@@ -4,22 +4,22 @@ import { svg } from "./element.js";
 import { LEFT, TOP } from "./chart.js";
 
 export class Brush {
-	// scale: {start, step: ms, steps}; picked(from, to, isBase)
-	constructor(root, scale, width, height, picked) {
-		Object.assign(this, { root, scale, width, picked });
-		this.marks = ["base", "own"].map(name => svg("rect", { y: TOP, height, width: 0, x: LEFT, class: `range ${name}` }));
+	// scale: {start, step: ms, steps}; picked(from, to, isBase); left: where the steps begin
+	constructor(root, scale, width, height, picked, left = LEFT) {
+		Object.assign(this, { root, scale, width, picked, left });
+		this.marks = ["base", "own"].map(name => svg("rect", { y: TOP, height, width: 0, x: left, class: `range ${name}` }));
 		root.append(...this.marks);
 		root.onpointerdown = e => this.begin(e);
 		root.onkeydown = e => this.key(e);
 	}
 	stepAt(e) {
-		const x = e.clientX - this.root.getBoundingClientRect().left - LEFT;
+		const x = e.clientX - this.root.getBoundingClientRect().left - this.left;
 		return Math.max(0, Math.min(this.scale.steps - 1, Math.floor(x / this.width * this.scale.steps)));
 	}
 	show(isBase, from, to) {
 		const { start, step, steps } = this.scale, x = ms => Math.max(0, Math.min(this.width, (ms - start) / (step * steps) * this.width));
 		const mark = this.marks[isBase ? 0 : 1];
-		mark.setAttribute("x", LEFT + x(from));
+		mark.setAttribute("x", this.left + x(from));
 		mark.setAttribute("width", Math.max(0, x(to) - x(from)));
 	}
 	begin(e) {

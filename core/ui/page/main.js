@@ -14,6 +14,7 @@ import { openShare } from "./share.js";
 import { showSource } from "./source.js";
 import { showTable } from "./table.js";
 import { rangeText, showTime } from "./time.js";
+import { momentText, showTracks } from "./tracks.js";
 
 const VIEWS = [
 	{ name: "files", title: "profiles", show: showFiles },
@@ -24,6 +25,7 @@ const VIEWS = [
 	{ name: "code", title: "instructions", show: showCode },
 	{ name: "calls", title: "call graph", show: showCalls },
 	{ name: "time", title: "over time", show: showTime },
+	{ name: "tracks", title: "threads", show: showTracks },
 ];
 
 // ---- head ----
@@ -58,6 +60,8 @@ function showChosen(s) {
 		chips.push(chip(`function: ${s.function}  ×`, "all functions again", () => select({ function: "" })));
 	if (s.file === "all" && (s.from || s.to))
 		chips.push(chip(rangeText(s.from, s.to), "choose another range of time", () => select({ view: "time" })));
+	else if (s.from || s.to)
+		chips.push(chip(`${momentText(s.from, s.to)}  ×`, "all times again", () => select({ from: "", to: "" })));
 	if (s.view === "graph" && zoomed.name && zoomed.name !== s.function)
 		chips.push(chip(`only stacks with ${zoomed.name}`, "in all views (s)", () => select({ function: zoomed.name }), "chip hint"));
 	$("chosen").replaceChildren(...(chips.length ? chips : [element("span", "all samples")]));

@@ -349,7 +349,7 @@ async function keyboard(address) {
 	const roles = await v.page.evaluate(() => [document.querySelector("#tabs").role, document.querySelectorAll("[role=tab]").length,
 		document.querySelector("[role=tab][aria-selected=true]").id, document.querySelector("#view").role,
 		document.querySelector("#view").getAttribute("aria-labelledby")].join());
-	is("roles for screen readers", roles, "tablist,8,tab-table,tabpanel,tab-table");
+	is("roles for screen readers", roles, "tablist,9,tab-table,tabpanel,tab-table");
 	await v.close();
 }
 // What axe, a checker of accessibility, finds of weight in each view, light and dark.
@@ -357,7 +357,7 @@ async function accessible(address, store) {
 	const file = await number(address, "lines.pb.gz"), axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 	for (const colorScheme of ["light", "dark"]) {
 		const found = [];
-		for (const view of ["files", "graph", "table", "callers", "source", "code", "calls", "time"]) {
+		for (const view of ["files", "graph", "table", "callers", "source", "code", "calls", "time", "tracks"]) {
 			const at = view === "time" ? `${store}#file=all` : `${address}#file=${file}`;
 			const v = await View.open(`${at}&view=${view}${/callers|source|code/.test(view) ? "&function=main" : ""}`, WIDE, { colorScheme, bypassCSP: true });
 			for (const frame of v.page.frames()) {
@@ -375,7 +375,7 @@ async function widths(address) {
 	const file = await number(address, "after.pb.gz"), base = await number(address, "before.pb.gz");
 	for (const width of [400, 700, 1000, 2000]) {
 		const bad = [];
-		for (const view of ["files", "graph", "table", "callers", "source", "code", "calls", "time"]) {
+		for (const view of ["files", "graph", "table", "callers", "source", "code", "calls", "time", "tracks"]) {
 			const v = await View.open(`${address}#file=${file}&base=${base}&view=${view}${view === "callers" ? "&function=main" : ""}`,
 				{ width, height: 800 }, { colorScheme: width < 1000 ? "dark" : "light" });
 			let over = 0;
@@ -431,6 +431,35 @@ async function drag(v, first, last, n, options = {}) {
 		if (options.shift)
 			await v.page.keyboard.up("Shift");
 	});
+}
+async function threads(address) {
+	const v = await View.open(`${address}#file=${await number(address, "lines.pb.gz")}&view=tracks`), whole = await v.text("#facts");
+	ok("a track of the thread, with its id", /^work \d+$/.test((await v.text(".threads")).trim()), await v.text(".threads"));
+	await v.shot("tracks");
+	const box = await v.page.locator("#chart").boundingBox();
+	await v.select(async () => {
+		await v.page.mouse.move(box.x + 20, box.y + 15);
+		await v.page.mouse.down();
+		await v.page.mouse.move(box.x + box.width / 2, box.y + 15, { steps: 5 });
+		await v.page.mouse.up();
+	});
+	ok("a range that is dragged is the filter of all views", (await v.text("#facts")) !== whole && /\d\d:\d\d\.\d{3}/.test(await v.text("#chosen")), await v.text("#facts"));
+	await v.tab("table");
+	ok("and of the table", v.page.url().includes("from=") && (await v.row("add")).includes("%"), await v.rows());
+	await v.tab("tracks");
+	await v.page.focus("#chart");
+	const before = v.page.url();
+	await v.select(() => v.page.keyboard.press("ArrowRight"));
+	ok("an arrow moves it", v.page.url() !== before, v.page.url());
+	await v.select(() => v.page.click("#chosen button"));
+	is("and all times are there again", await v.text("#facts"), whole);
+	await v.select(() => v.page.click(".threads button"));
+	ok("a thread's name filters", v.page.url().includes("where=tid%3D"), v.page.url());
+	await v.page.goto(`${address}#file=${await number(address, "now.pb.gz")}&view=tracks`);
+	await v.page.reload();
+	await v.shown("tracks");
+	ok("a profile without times says so", (await v.text("#view")).includes("record --timeline"), await v.text("#view"));
+	await v.close();
 }
 async function overTime() {
 	const server = await serve(["ui", "--no-browser", "store"]), v = await View.open(server.address);
@@ -507,6 +536,7 @@ run(async chromium => {
 	await calls(address);
 	await share(address);
 	await source(address);
+	await threads(address);
 	await comparison(address);
 	await manyPages(address);
 	await keyboard(address);
