@@ -232,9 +232,11 @@ static int put_tracks(struct json *j, struct tracks *t)
 	bool has = t->first_ns != UINT64_MAX;
 	int64_t *values;
 
-	if (n) /* element 0 is that of no key */
-		qsort(all + 1, n, sizeof(*all), largest_first);
-	values = find_values(t, all + 1, listed);
+	if (n) { /* element 0 is that of no key */
+		all++;
+		qsort(all, n, sizeof(*all), largest_first);
+	}
+	values = find_values(t, all, listed);
 	if (!values)
 		return -ENOMEM;
 	json_open(j, NULL);
@@ -246,7 +248,7 @@ static int put_tracks(struct json *j, struct tracks *t)
 	json_uint(j, "steps", has ? (t->last_ns - t->first_ns / MS * MS) / step_of(t) + 1 : 0);
 	json_list(j, "tracks");
 	for (uint32_t i = 0; i < listed; i++)
-		put_track(j, t, &all[i + 1], values + i * (STEPS + 1ull));
+		put_track(j, t, &all[i], values + i * (STEPS + 1ull));
 	json_end(j);
 	json_uint(j, "others", n - listed);
 	json_end(j);

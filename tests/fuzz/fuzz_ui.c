@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // sources: core/ui/selection.c core/ui/views.c core/ui/label_view.c core/ui/source_view.c
 // sources: core/ui/function.c core/ui/annotated.c core/ui/graph_view.c core/ui/models.c
-// sources: core/view/source_text.c core/net/http_query.c
+// sources: core/ui/tracks_view.c core/view/source_text.c core/net/http_query.c
 // sources: core/pprof/*.c core/profile/build*.c core/profile/merge.c core/loss/*.c
 // sources: core/profile/check.c core/profile/omit.c
 // sources: core/report/*.c core/export/flamegraph.c core/base/[!al]*.c build/gen/profile.pb-c.c
@@ -13,6 +13,7 @@
 #include "fuzz.h"
 
 #include "pprof/pprof.h"
+#include "profile/merge.h"
 #include "ui/internal/selection.h"
 #include "ui/internal/views.h"
 
@@ -28,6 +29,19 @@ static void check_view(int (*put)(const struct ui_view *, struct buf *), const s
 		must(!memchr(out.p, '<', out.len), "no element of HTML");
 	}
 	buf_fini(&out);
+}
+
+/* A part of the profile by its times. */
+static void check_part(const struct fusee_profile *p, const struct ui_range *range)
+{
+	const struct merge_choice choice = {.from_ns = range->from_ns, .to_ns = range->to_ns};
+	const struct fusee_profile *part;
+	struct builder *b;
+
+	must(!builder_new(&b) && !merge_begin(b, p), "it begins");
+	must(!merge_add(b, p, &choice, NULL) && !builder_finish(b, &part), "it ends");
+	must(part->times.n <= p->times.n, "no time is new");
+	builder_free(b);
 }
 
 static void check_views(const struct fusee_profile *p, char *query)
@@ -48,6 +62,8 @@ static void check_views(const struct fusee_profile *p, char *query)
 	check_view(ui_labels, &v);
 	check_view(ui_source, &v);
 	check_view(ui_graph, &v);
+	check_view(ui_tracks, &v);
+	check_part(p, &s.now.range);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
