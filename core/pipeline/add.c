@@ -46,9 +46,9 @@ int pipeline_collect(const struct pipeline *p, struct collector *c, const struct
 		.state = s->wait.state,
 		.queued_ns = (uint64_t)((double)weight * s->wait.queued / 0x1p32)};
 
-	return s->wait.is ? collector_add_wait(c, proc, &wait, comm, walk, reason, weight, at)
-			  : collector_add(c, proc, wait.set, wait.tid, comm, walk, reason, weight,
-					  at);
+	return s->wait.is
+		       ? collector_add_wait(c, proc, &wait, comm, walk, reason, weight, at)
+		       : collector_add(c, proc, wait.set, wait.tid, comm, walk, reason, weight, at);
 }
 
 void pipeline_add(struct pipeline *p, struct process *proc, const struct sample *s,

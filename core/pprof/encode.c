@@ -18,6 +18,7 @@
 #include "profile/omit.h"
 #include "pprof/internal/flags.h"
 #include "pprof/internal/interpreter.h"
+#include "pprof/internal/wire.h"
 #include "loss/comment.h"
 #include "profile/str.h"
 
@@ -58,40 +59,6 @@ static void fail(struct encoder *e, int error)
 {
 	if (!e->error)
 		e->error = error;
-}
-
-/* Most of a profile is such numbers: they are written in place where there is room for the longest.
- */
-static void put_varint(struct buf *b, uint64_t v)
-{
-	char bytes[10];
-	bool fits = !b->error && b->cap - b->len >= sizeof(bytes);
-	char *to = fits ? b->p + b->len : bytes;
-	size_t n = 0;
-
-	for (; v >= 0x80; v >>= 7)
-		to[n++] = (char)(v | 0x80);
-	to[n++] = (char)v;
-	if (fits)
-		b->len += n;
-	else
-		buf_add(b, bytes, n);
-}
-
-/* proto3: a zero is not written. */
-static void put_uint(struct buf *b, uint32_t field, uint64_t v)
-{
-	if (!v)
-		return;
-	put_varint(b, field << 3);
-	put_varint(b, v);
-}
-
-static void put_bytes(struct buf *b, uint32_t field, const void *p, size_t len)
-{
-	put_varint(b, field << 3 | 2);
-	put_varint(b, len);
-	buf_add(b, p, len);
 }
 
 static void deflate_some(struct encoder *e, const void *p, size_t len, int flush)

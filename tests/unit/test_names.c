@@ -164,7 +164,7 @@ TEST(bent_tables)
 		CHECK(pread(fd, b.p, b.len, 0) == (ssize_t)b.len);
 	}
 	printf("# %u frames, %u lies were noticed\n", found, lies);
-	CHECK(found > 10000 && lies > 40);
+	CHECK(found > 10000 && lies > 20);
 	close(fd);
 	symbols_close(s);
 	buf_fini(&b);
