@@ -11,6 +11,8 @@
 #define IN_STEP 65536
 #define WINDOW_GZIP (15 + 16)
 #define FIELD_TIME_NANOS 9
+#define CHUNK (1u << 20)
+#define CHUNK_HEAD 16u /* blocks are aligned to it */
 
 static int fail(struct pprof_message *m, int code, const char *error)
 {
@@ -123,36 +125,55 @@ static int scan(struct pprof_message *m, const uint8_t *p, size_t len)
 	return 0;
 }
 
-/* The allocator of protobuf-c: each block begins with its size, so that the sum is bounded. */
+/* A piece of memory for many blocks; the next is behind it in the list. */
+struct pprof_chunk {
+	struct pprof_chunk *next;
+};
+
+static char *new_chunk(struct pprof_message *m, size_t size)
+{
+	struct pprof_chunk *c = malloc(CHUNK_HEAD + size);
+
+	if (!c)
+		return NULL;
+	c->next = m->chunks;
+	m->chunks = c;
+	return (char *)c + CHUNK_HEAD;
+}
+
+/* The allocator of protobuf-c, with a bound for the sum. A profile has millions of small blocks,
+ * which live as long as the message: they are freed together. */
 static void *allocate(void *arg, size_t size)
 {
 	struct pprof_message *m = arg;
-	size_t need;
-	uint64_t *p;
+	size_t need = size ? (size + 15) & ~(size_t)15 : 16;
+	char *p;
 
-	if (__builtin_add_overflow(size, 16, &need) || need > m->memory) {
+	if (need < size || need > m->memory) {
 		fail(m, -EFBIG, "this profile would take far more memory than its size explains");
 		return NULL;
 	}
-	p = malloc(need);
+	if (need > m->room && need < CHUNK / 4) {
+		m->at = new_chunk(m, CHUNK);
+		m->room = m->at ? CHUNK : 0;
+	}
+	p = need <= m->room ? m->at : need < CHUNK / 4 ? NULL : new_chunk(m, need);
 	if (!p) {
 		fail(m, -ENOMEM, "no memory");
 		return NULL;
 	}
-	*p = need;
+	if (p == m->at) {
+		m->at += need;
+		m->room -= need;
+	}
 	m->memory -= need;
-	return p + 2;
+	return p;
 }
 
 static void release(void *arg, void *p)
 {
-	struct pprof_message *m = arg;
-	uint64_t *block = p;
-
-	if (!p)
-		return;
-	m->memory += block[-2];
-	free(block - 2);
+	(void)arg;
+	(void)p;
 }
 
 static int unpack(struct pprof_message *m, const uint8_t *p, size_t len)
@@ -183,6 +204,10 @@ int pprof_unpack(struct pprof_message *m, const void *bytes, size_t len)
 
 void pprof_message_free(struct pprof_message *m)
 {
-	if (m->profile)
-		perftools__profiles__profile__free_unpacked(m->profile, &m->allocator);
+	for (struct pprof_chunk *c = m->chunks, *next; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+	m->chunks = NULL;
+	m->profile = NULL;
 }

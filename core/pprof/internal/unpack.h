@@ -8,12 +8,17 @@
 #include "profile.pb-c.h"
 
 /* Must not be moved. */
+struct pprof_chunk;
+
 struct pprof_message {
 	Perftools__Profiles__Profile *profile; /* NULL: it could not be read */
 	const char *error;                     /* why, one sentence; NULL: no error. Static */
 	int code;                              /* likewise, -errno */
 	size_t memory;                         /* bytes that protobuf-c may still allocate */
 	ProtobufCAllocator allocator;
+	struct pprof_chunk *chunks; /* all blocks of the message */
+	char *at;                   /* free part of the newest, `room` bytes */
+	size_t room;
 };
 
 /* gzip or plain. Memory is bounded by the limits of pprof.h. 0, -EINVAL, -EFBIG or -ENOMEM;
