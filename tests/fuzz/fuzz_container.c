@@ -3,7 +3,7 @@
 // sources: plugins/discovery/container/reader.c plugins/discovery/container/reader_json.c
 // sources: plugins/discovery/container/reader_grpc.c plugins/lib/proto/read.c
 // sources: plugins/discovery/container/names.c plugins/discovery/container/facts.c
-// sources: plugins/lib/json/place.c plugins/lib/http/explain.c
+// sources: plugins/lib/json/place.c plugins/lib/json/member.c plugins/lib/http/explain.c
 // flags: -Iplugins/discovery/container
 // libs: -lyajl -lcurl
 // clang-format on

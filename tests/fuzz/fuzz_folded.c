@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// sources: core/import/folded.c core/profile/build*.c core/loss/loss.c core/base/[!al]*.c
+// sources: core/import/folded.c core/profile/build*.c core/loss/loss.c
+// sources: core/base/[!al]*.c core/base/arena.c
 /* Any text as folded stacks: a profile that is consistent, or a sentence. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// sources: core/import/perf_script.c core/profile/build*.c core/loss/loss.c core/base/[!al]*.c
+// sources: core/import/perf_script.c core/profile/build*.c core/loss/loss.c
+// sources: core/base/[!al]*.c core/base/arena.c
 /* Any text as the output of perf script: a profile that is consistent, or a sentence. */
 #include "fuzz.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // sources: core/pprof/*.c core/profile/build*.c core/loss/*.c core/profile/check.c
 // sources: core/profile/omit.c
-// sources: core/report/[!a]*.c core/export/[!f]*.c core/export/folded.c core/base/[!al]*.c
+// sources: core/report/[!a]*.c core/export/[!f]*.c core/export/folded.c
+// sources: core/base/[!al]*.c core/base/arena.c
 // sources: build/gen/profile.pb-c.c
 // libs: -lprotobuf-c -lz -lm -lcrypto
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// sources: core/import/speedscope.c core/profile/build*.c core/loss/loss.c core/base/[!al]*.c
+// sources: core/import/speedscope.c core/profile/build*.c core/loss/loss.c
+// sources: core/base/[!al]*.c core/base/arena.c
 // libs: -ljson-c
 /* Any text as a file of speedscope: a profile that is consistent, or a sentence. */
 #include <stdio.h>
