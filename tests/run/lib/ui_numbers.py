@@ -96,8 +96,9 @@ def graph(ui, name, kind="samples"):
     tap.check("%s: %d functions of the graph" % (name, len(names)), names and not wrong, wrong)
     if len(names) < len(functions):
         totals = sorted((abs(total) for _, total in functions.values()), reverse=True)
+        # none may be heavier than half of them: all in one chain
         heaviest = {f for f, (_, total) in functions.items() if abs(total) > totals[len(names) // 2]}
-        tap.check("%s: its heaviest functions are there" % name, heaviest and heaviest <= set(names), (heaviest, names))
+        tap.check("%s: its heaviest functions are there" % name, heaviest <= set(names), (heaviest, names))
         return
     calls = {}
     for function in names:
