@@ -10,7 +10,7 @@
 #include "profile/str.h"
 #include "record/internal/command.h"
 
-#define LEAST_PART 20 /* a hint is for 1 / LEAST_PART of the CPU time and more */
+#define LEAST_PART 20 /* a hint is for 1 / LEAST_PART of the profile and more */
 
 #define MAX_RUNTIMES 32
 #define NO_RUNTIME 255
@@ -242,7 +242,7 @@ static void put_start(const struct fusee_runtime *r, const struct usage *u,
 static void put_hint(const struct runtime *r, const struct usage *u, const struct selection *o,
 		     uint64_t all_ns, struct buf *b)
 {
-	buf_printf(b, "  %.0f %% of the CPU time is code of %s whose functions have no names",
+	buf_printf(b, "  %.0f %% of the profile is code of %s whose functions have no names",
 		   100.0 * (double)u->unnamed_ns / (double)all_ns, any_of(r)->name);
 	if (r->read)
 		buf_printf(b,
