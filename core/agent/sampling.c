@@ -276,6 +276,7 @@ static void drain(struct agent_sampling *s, bool now)
 	uint64_t until = process_events_drain(s->process_events, now);
 
 	find_lost(s);
+	discoveries_settle(s->discoveries);
 	decisions_refresh(s->decisions);
 	profiler_drain(&s->profiler, until);
 	if (s->plan && (s->plan->labels.build_id || s->plan->labels.compiler))

@@ -50,9 +50,23 @@ static bool name_char(char c, bool first)
 	       (!first && c >= '0' && c <= '9');
 }
 
+/* Whether a name is printed as it is. */
+static bool is_plain_name(const char *name)
+{
+	const char *p = name;
+
+	while (name_char(*p, p == name))
+		p++;
+	return !*p && p > name;
+}
+
 /* Appends the name; characters that Prometheus does not allow become '_'. */
 static void add_name(struct buf *b, const char *name)
 {
+	if (is_plain_name(name)) {
+		buf_str(b, name);
+		return;
+	}
 	if (!*name)
 		buf_str(b, "_");
 	for (const char *p = name; *p; p++)
@@ -116,6 +130,31 @@ static int by_key(const void *a, const void *b)
 	return c ? c : (x->order > y->order) - (x->order < y->order);
 }
 
+/* Whether a value is printed as it is: letters, digits, dots, blanks and the like. */
+static bool is_plain_value(const char *value)
+{
+	size_t n = 0;
+
+	while (n <= MAX_VALUE && value[n] &&
+	       (name_char(value[n], false) || strchr(".- /:", value[n])))
+		n++;
+	return n <= MAX_VALUE && !value[n];
+}
+
+/* The text of a single label, as most metrics have that change often. false: it is not plain. */
+static bool add_plain_label(struct buf *b, const struct metric_labels *l)
+{
+	if (!l || l->n != 2 || !l->pairs[0] || !l->pairs[1] || !is_plain_name(l->pairs[0]) ||
+	    !is_plain_value(l->pairs[1]))
+		return false;
+	buf_str(b, "{");
+	buf_str(b, l->pairs[0]);
+	buf_str(b, "=\"");
+	buf_str(b, l->pairs[1]);
+	buf_str(b, "\"}");
+	return true;
+}
+
 /* The labels in canonical form: sorted, each name once. */
 static int labels_text(const struct metric_labels *l, struct buf *b)
 {
@@ -123,6 +162,8 @@ static int labels_text(const struct metric_labels *l, struct buf *b)
 	struct buf name = {0};
 	uint32_t n = 0;
 
+	if (add_plain_label(b, l))
+		return b->error;
 	for (uint32_t i = 0; l && i + 1 < l->n && n < MAX_LABELS; i += 2, n++)
 		pairs[n] = (struct pair){l->pairs[i] ? l->pairs[i] : "",
 					 l->pairs[i + 1] ? l->pairs[i + 1] : "", n};

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,8 +286,8 @@ static bool is_end(const struct task *t)
 {
 	pid_t pid = (pid_t)t->pid;
 
-	if (t->pid == t->tid)
-		return procfs_living_thread(pid) == pid;
+	if (t->pid == t->tid) /* mostly it has ended by now */
+		return (kill(pid, 0) && errno == ESRCH) || procfs_living_thread(pid) == pid;
 	return procfs_is_leaderless(pid) && procfs_is_exiting(pid);
 }
 

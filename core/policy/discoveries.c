@@ -9,7 +9,7 @@
 #include "base/metrics.h"
 #include "process/procfs.h"
 
-enum { MAX_MISSED = 256 };
+enum { MAX_MISSED = 256, MAX_FORKS = 64 };
 
 struct entry {
 	struct entry *next;
@@ -24,6 +24,9 @@ struct discoveries {
 	struct discovery_context context;
 	struct entry *first, **last;
 	uint32_t sources; /* numbers assigned */
+	/* Forks that are not reported yet: most children execute a program at once, or end. */
+	struct fusee_process_event forks[MAX_FORKS];
+	uint32_t nforks;
 };
 
 /* ---- process events ---- */
@@ -100,11 +103,54 @@ void discoveries_retry(struct discoveries *s)
 			retry(e);
 }
 
-void discoveries_process(struct discoveries *s, const struct fusee_process_event *event)
+static void send_each(struct discoveries *s, const struct fusee_process_event *event)
 {
 	for (struct entry *e = s->first; e; e = e->next)
 		if (discovery_has_process(e->discovery))
 			send_event(e, event);
+}
+
+void discoveries_settle(struct discoveries *s)
+{
+	uint32_t n = s->nforks;
+
+	s->nforks = 0;
+	for (uint32_t i = 0; i < n; i++)
+		send_each(s, &s->forks[i]);
+}
+
+/* Drops the fork of a process that runs another program now, or has ended. All are reported if it
+ * is the parent of one, as its children have what it had until now. */
+static void overtake_forks(struct discoveries *s, uint32_t pid)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->nforks; i++)
+		if (s->forks[i].parent == pid) {
+			discoveries_settle(s);
+			return;
+		}
+	for (uint32_t i = 0; i < s->nforks; i++)
+		if (s->forks[i].pid != pid)
+			s->forks[n++] = s->forks[i];
+	s->nforks = n;
+}
+
+void discoveries_process(struct discoveries *s, const struct fusee_process_event *event)
+{
+	struct fusee_process_event e = *event;
+
+	overtake_forks(s, e.pid);
+	if (e.kind == FUSEE_PROCESS_FORK) {
+		if (s->nforks == MAX_FORKS)
+			discoveries_settle(s);
+		s->forks[s->nforks++] = e;
+		return;
+	}
+	/* of a program that has ended already nothing can be read */
+	if (e.kind == FUSEE_PROCESS_EXEC && kill((pid_t)e.pid, 0) && errno == ESRCH)
+		e.kind = FUSEE_PROCESS_EXIT;
+	send_each(s, &e);
 }
 
 /* ---- instances ---- */

@@ -20,8 +20,12 @@ int discoveries_add(struct discoveries *, struct fusee_instance *, struct discov
 		    char **text);
 /* Frees the instance; its targets are removed. */
 void discoveries_remove(struct discoveries *, struct discovery *);
-/* Passes an event (begin, exec, exit) to each instance that subscribed to them. */
+/* Passes an event (fork, exec, exit) to each instance that subscribed to them. A fork is passed by
+ * discoveries_settle(), or before an event of its parent; it is not if the child's exec or exit
+ * comes first. The exec of a process that has ended meanwhile is passed as its exit. */
 void discoveries_process(struct discoveries *, const struct fusee_process_event *);
+/* Passes the forks that wait; after each drain of process events. */
+void discoveries_settle(struct discoveries *);
 /* Once a second: repeats the events that an instance answered with -ENOMEM, as EXEC, or as EXIT
  * where the process has ended. */
 void discoveries_retry(struct discoveries *);

@@ -46,6 +46,7 @@ struct maps_reader {
 	uint32_t waiting;
 	struct reading readings[MAPS_READER_THREADS + MAPS_READER_ABANDONED];
 	uint32_t reading, abandoned; /* of `readings`: not abandoned, abandoned */
+	uint32_t shown;              /* 1 + `abandoned` when its metric was set; 0: never */
 	uint64_t said_ns;            /* when an abandoned thread was logged last */
 	struct maps_answer *done, **done_last;
 	uint64_t bytes; /* of answers in `done` */
@@ -382,8 +383,11 @@ uint32_t maps_reader_abandon_stuck(struct maps_reader *r, uint64_t now)
 		start_if_needed(r, r->waiting);
 	wake(r, n != before ? r->idle : r->waiting);
 	pthread_mutex_unlock(&r->lock);
-	metric_set("maps_readers_abandoned",
-		   "Threads that a process keeps waiting, as they read its mappings.", NULL, n);
+	if (r->shown != n + 1)
+		metric_set("maps_readers_abandoned",
+			   "Threads that a process keeps waiting, as they read its mappings.", NULL,
+			   n);
+	r->shown = n + 1;
 	if (n != before)
 		(void)!write(r->event, &one, sizeof(one));
 	return n;

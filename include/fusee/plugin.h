@@ -421,8 +421,10 @@ struct fusee_target {
 
 enum fusee_process_event_kind {
 	FUSEE_PROCESS_RUNNING = 1, /* the process existed when the agent started */
-	FUSEE_PROCESS_FORK = 2,    /* a new process that runs its parent's program */
-	FUSEE_PROCESS_EXEC = 3,    /* the process runs another program */
+	/* A new process that runs its parent's program. It is not reported if EXEC or EXIT of the
+	 * process follow at once. */
+	FUSEE_PROCESS_FORK = 2,
+	FUSEE_PROCESS_EXEC = 3, /* the process runs another program */
 	/* The process has ended. Its pid may belong to a new process already, whose FORK or EXEC
 	 * was reported before. */
 	FUSEE_PROCESS_EXIT = 4,

@@ -224,6 +224,51 @@ TEST_IN_WORLD(running_processes_then_sync_then_events)
 	CHECK(discoveries_synced(w->all));
 }
 
+static void report(struct world *w, uint32_t kind, uint32_t pid, uint32_t parent)
+{
+	discoveries_process(
+		w->all, &(struct fusee_process_event){.size = sizeof(struct fusee_process_event),
+						      .kind = kind,
+						      .pid = pid,
+						      .parent = parent});
+}
+
+TEST_IN_WORLD(forks_that_an_exec_or_exit_follows)
+{
+	const uint32_t own = (uint32_t)getpid(), nobody = 5000000; /* no process has this number */
+	struct script s = {0};
+	struct discovery *d = add(w, &s, &plugin, "discover.test");
+
+	memset(s.events, 0, sizeof(s.events));
+	report(w, FUSEE_PROCESS_FORK, own, 1);
+	CHECK_INT(s.events[FUSEE_PROCESS_FORK], 0);
+	discoveries_settle(w->all);
+	discoveries_settle(w->all);
+	CHECK_INT(s.events[FUSEE_PROCESS_FORK], 1);
+	report(w, FUSEE_PROCESS_FORK, own, 1);
+	report(w, FUSEE_PROCESS_EXEC, own, 0);
+	report(w, FUSEE_PROCESS_FORK, nobody, 1);
+	report(w, FUSEE_PROCESS_EXIT, nobody, 0);
+	discoveries_settle(w->all);
+	CHECK_INT(s.events[FUSEE_PROCESS_FORK], 1);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 1);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXIT], 1);
+	/* the child has what its parent had before */
+	report(w, FUSEE_PROCESS_FORK, nobody, own);
+	report(w, FUSEE_PROCESS_EXEC, own, 0);
+	CHECK_INT(s.events[FUSEE_PROCESS_FORK], 2);
+	CHECK_INT(s.last_event, FUSEE_PROCESS_EXEC);
+	/* the program of a process that has ended can't be read */
+	report(w, FUSEE_PROCESS_EXEC, nobody, 0);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 2);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXIT], 2);
+	for (uint32_t i = 0; i < 100; i++) /* more than wait */
+		report(w, FUSEE_PROCESS_FORK, nobody + i, 1);
+	discoveries_settle(w->all);
+	CHECK_INT(s.events[FUSEE_PROCESS_FORK], 102);
+	discoveries_remove(w->all, d);
+}
+
 static int short_of_memory(struct script *s, const struct fusee_process_event *e)
 {
 	return s->ticks++ < 3 ? -ENOMEM : 0;
@@ -240,6 +285,7 @@ TEST_IN_WORLD(an_event_that_there_was_no_memory_for)
 	s.process = short_of_memory;
 	e.kind = FUSEE_PROCESS_FORK;
 	discoveries_process(w->all, &e);
+	discoveries_settle(w->all);
 	e.kind = FUSEE_PROCESS_EXIT;
 	e.pid = 5000000; /* no process has this number */
 	discoveries_process(w->all, &e);

@@ -75,12 +75,18 @@ TEST(labels)
 	metric_add("x_total", "", METRIC_LABELS("a", "first", "a", "second"), 1);
 	metric_add("x_total", "", METRIC_LABELS("c.d", "1", "c-d", "2"), 1);
 	metric_add("x_total", "", METRIC_LABELS("a", NULL, "odd"), 1);
+	metric_add("x_total", "", METRIC_LABELS("d.e", "no plain name"), 1);
+	metric_add("x_total", "", METRIC_LABELS("d", "no \"plain\" value"), 1);
+	metric_add("x_total", "", METRIC_LABELS("d", "1.b-c /:_"), 1);
 	check_text("# TYPE fusee_x_total counter\n"
 		   "fusee_x_total{__b_c=\"\",a=\"q\\\"\\\\\\n\xef\xbf\xbd\"} 1\n"
 		   "fusee_x_total{a=\"\"} 1\n"
 		   "fusee_x_total{a=\"1\",b=\"2\"} 2\n"
 		   "fusee_x_total{a=\"first\"} 1\n"
-		   "fusee_x_total{c_d=\"2\"} 1\n");
+		   "fusee_x_total{c_d=\"2\"} 1\n"
+		   "fusee_x_total{d=\"1.b-c /:_\"} 1\n"
+		   "fusee_x_total{d=\"no \\\"plain\\\" value\"} 1\n"
+		   "fusee_x_total{d_e=\"no plain name\"} 1\n");
 	metrics_reset();
 	/* truncated, and not within a character */
 	memset(longer, 'x', sizeof(longer));
