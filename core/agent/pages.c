@@ -152,6 +152,10 @@ static void set_bpf(struct bpf_sampler *bpf)
 		 "Total number of pages of unwind tables that were not loaded because too many "
 		 "were.",
 		 (double)b.pages.refused},
+		{"kernel_table_pages_remembered_total",
+		 "Total number of pages of unwind tables that were loaded because an earlier run "
+		 "has used them.",
+		 (double)b.pages.remembered},
 		{"kernel_map_chunks", "Map chunks in use.", b.chunks},
 		{"kernel_map_chunks_limit", "Maximum number of map chunks.", b.chunks_cap},
 		{"kernel_unfollowed_total",

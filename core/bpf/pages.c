@@ -45,6 +45,9 @@
 #define KEPT_FREE 4u
 /* Of the rest, pages are loaded one by one only into the last 1 / KEPT_SINGLE. */
 #define KEPT_SINGLE 8u
+/* Of a table with more than 1 / LARGE of the frames, the pages that earlier runs used are loaded
+ * first, and the others on demand. */
+#define LARGE 16u
 #define NEAR 8u     /* pages that are loaded together */
 #define LOADS 2048u /* on demand, in a second */
 
@@ -62,6 +65,20 @@ int words_write(int fd, uint64_t at, const uint32_t *words, uint64_t n)
 	memcpy(p + (to - from), words, n * 4);
 	munmap(p, len);
 	return 0;
+}
+
+static void set_seen(struct paged_table *t, uint32_t page)
+{
+	t->seen[page / 8] |= (uint8_t)(1u << page % 8);
+}
+
+/* The page in this frame was read. */
+static void note_seen(struct frames *fs, uint32_t frame)
+{
+	const struct frame_owner *o = &fs->owners[frame];
+
+	if (o->table)
+		set_seen(o->table, o->page);
 }
 
 static uint32_t entry_of(const struct frames *fs, uint32_t frame)
@@ -120,6 +137,7 @@ static uint32_t find_victim(struct frames *fs, const struct paged_table *only)
 			continue;
 		if (!__atomic_load_n(&fs->states[f].used, __ATOMIC_RELAXED))
 			return f;
+		note_seen(fs, f);
 		__atomic_store_n(&fs->states[f].used, 0, __ATOMIC_RELAXED);
 		last = f;
 	}
@@ -206,38 +224,54 @@ static int load_run(struct bpf_sampler *b, struct paged_table *t, uint32_t page,
 	return r ? r : (int)run;
 }
 
-static int load_all(struct bpf_sampler *b, struct paged_table *t)
+/* Loads the pages from `first` on that are not loaded, of these only (NULL: of all). So many frames
+ * stay free. 0 or -errno. */
+static int load_absent(struct bpf_sampler *b, struct paged_table *t, uint32_t first, uint32_t end,
+		       const struct used_pages *only, uint32_t kept)
 {
-	for (uint32_t page = 0; page < t->npages;) {
-		int r = load_run(b, t, page, t->npages - page);
+	const struct frames *fs = &b->frames;
 
+	for (uint32_t page = first, n; page < end; page += n) {
+		int r = 1;
+
+		for (n = 0; page + n < end && kept + n < fs->nfree; n++)
+			if (is_resident(t->entries[page + n]) ||
+			    (only && !used_pages_have(only, page + n)))
+				break;
+		if (n)
+			r = load_run(b, t, page, n);
 		if (r < 0)
 			return r;
-		page += (uint32_t)r;
+		n = (uint32_t)r;
 	}
 	return 0;
+}
+
+/* Half of the frames at most. */
+static int load_remembered(struct bpf_sampler *b, struct paged_table *t,
+			   const struct used_pages *used)
+{
+	const struct frames *fs = &b->frames;
+	uint32_t kept = fs->n / KEPT_SINGLE;
+	int r;
+
+	if (fs->nfree > fs->n / 2 + kept)
+		kept = fs->nfree - fs->n / 2;
+	r = load_absent(b, t, 0, t->npages, used, kept);
+	b->frames.counts.remembered += t->nresident;
+	return r;
 }
 
 /* While there are free frames: the pages around it too, whose functions are of the same part of the
  * program. */
 static void load_near(struct bpf_sampler *b, struct paged_table *t, uint32_t page)
 {
-	struct frames *fs = &b->frames;
+	const struct frames *fs = &b->frames;
 	uint32_t first = page / NEAR * NEAR;
-	uint32_t end = first + NEAR < t->npages ? first + NEAR : t->npages, n;
-	int r;
+	uint32_t end = first + NEAR < t->npages ? first + NEAR : t->npages;
 
-	if (fs->nfree < NEAR + fs->n / KEPT_SINGLE)
-		return;
-	for (uint32_t i = first; i < end; i += n) {
-		n = 0;
-		while (i + n < end && !is_resident(t->entries[i + n]))
-			n++;
-		r = n ? load_run(b, t, i, n) : 1;
-		if (r < 0)
-			return;
-		n = (uint32_t)r;
-	}
+	if (fs->nfree >= NEAR + fs->n / KEPT_SINGLE)
+		(void)load_absent(b, t, first, end, NULL, 0);
 }
 
 static int load_one(struct bpf_sampler *b, struct paged_table *t, uint32_t page)
@@ -285,15 +319,38 @@ static bool may_load(struct frames *fs)
 
 void pages_load(struct bpf_sampler *b, struct paged_table *t, const uint32_t *pages, uint32_t n)
 {
-	for (uint32_t i = 0; i < n && t->nresident < t->npages; i++)
-		if (pages[i] < t->npages && !is_resident(t->entries[pages[i]]) &&
+	for (uint32_t i = 0; i < n; i++) {
+		if (pages[i] >= t->npages)
+			continue;
+		set_seen(t, pages[i]);
+		if (!is_resident(t->entries[pages[i]]) &&
 		    (!may_load(&b->frames) || load_one(b, t, pages[i])))
 			return;
+	}
 }
 
 /* ---- tables ---- */
 
-int pages_add(struct bpf_sampler *b, struct paged_table *t)
+const uint8_t *pages_seen(struct bpf_sampler *b, struct paged_table *t)
+{
+	struct frames *fs = &b->frames;
+
+	for (uint32_t f = 0; f < fs->n; f++)
+		if (fs->owners[f].table == t &&
+		    __atomic_load_n(&fs->states[f].used, __ATOMIC_RELAXED))
+			note_seen(fs, f);
+	return t->seen;
+}
+
+void pages_free(struct paged_table *t)
+{
+	free(t->entries);
+	free(t->seen);
+	t->entries = NULL;
+	t->seen = NULL;
+}
+
+int pages_add(struct bpf_sampler *b, struct paged_table *t, const struct used_pages *used)
 {
 	struct frames *fs = &b->frames;
 	int r;
@@ -301,11 +358,16 @@ int pages_add(struct bpf_sampler *b, struct paged_table *t)
 	t->npages = pages_of(t->n);
 	t->nresident = 0;
 	t->entries = calloc(t->npages, sizeof(*t->entries));
-	if (!t->entries)
+	t->seen = calloc((t->npages + 7) / 8, 1);
+	if (!t->entries || !t->seen) {
+		pages_free(t);
 		return -ENOMEM;
+	}
 	r = words_write(b->slabs.fd, t->at, t->entries, t->npages);
-	if (!r && t->npages + fs->n / KEPT_FREE <= fs->nfree)
-		r = load_all(b, t);
+	if (!r && used && t->npages > fs->n / LARGE)
+		r = load_remembered(b, t, used);
+	else if (!r && t->npages + fs->n / KEPT_FREE <= fs->nfree)
+		r = load_absent(b, t, 0, t->npages, NULL, 0);
 	if (r)
 		pages_remove(b, t);
 	return r;
@@ -316,8 +378,7 @@ void pages_remove(struct bpf_sampler *b, struct paged_table *t)
 	for (uint32_t i = t->npages; i--;)
 		if (is_resident(t->entries[i]))
 			give_back(&b->frames, t->entries[i] & ((1u << FUSEE_FRAME_BITS) - 1));
-	free(t->entries);
-	t->entries = NULL;
+	pages_free(t);
 }
 
 int frames_init(struct bpf_sampler *b)

@@ -289,6 +289,7 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 	libbpf_set_print(log_libbpf);
 	b->set = set;
 	b->waits.sampled = o->waits;
+	b->worker = o->worker;
 	b->foreign_pids = !programs_see_our_pids();
 	b->chunks.n = (o->chunks ? o->chunks : chunks_for_cpus()) + 1;
 	r = sampler_object_choose(b, why);

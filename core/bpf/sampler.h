@@ -17,6 +17,7 @@
 #include "plugin/plugin.h"
 
 struct bpf_sampler;
+struct worker;
 
 struct bpf_sampler_options {
 	/* Cap of all unwind tables in the kernel, allocated at once; 0: 4 MiB. */
@@ -25,6 +26,9 @@ struct bpf_sampler_options {
 	 * CPU. */
 	uint32_t chunks;
 	bool waits; /* its samples are waits, not ticks of events: bpf/waits.h */
+	/* Its cache has the pages of tables that were used; borrowed until
+	 * bpf_sampler_keep_pages(). NULL: none. */
+	struct worker *worker;
 };
 
 /* Begins to load programs of language unwinders, each in a child process: of those whose name is in
@@ -51,6 +55,9 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *unwinder
  * or, with *why, because the BPF sampler can't be opened. */
 int bpf_sampler_choose(struct bpf_sampler **ret, enum sampler_choice, const struct plugin_set *,
 		       const struct bpf_sampler_options *, char **why);
+/* Keeps in the worker's cache which pages of tables were used, for the next run; the worker is not
+ * used any more. NULL is fine. */
+void bpf_sampler_keep_pages(struct bpf_sampler *);
 void bpf_sampler_close(struct bpf_sampler *); /* after its events are closed; NULL is fine */
 
 /* The texts of enum tick_result. */
@@ -61,7 +68,8 @@ struct page_counts {
 	uint64_t loaded;   /* on demand */
 	uint64_t reloaded; /* of them, those that were evicted before: frames are too few */
 	uint64_t evicted;
-	uint64_t refused; /* not loaded, since too many were a moment ago */
+	uint64_t refused;    /* not loaded, since too many were a moment ago */
+	uint64_t remembered; /* loaded because an earlier run has used them */
 };
 
 struct bpf_sampler_stats {

@@ -12,6 +12,9 @@
 #define MAX_IDS ((1u << 29) - 1) /* the steps' own limit for what they remember by */
 #define SOME_COPIED (4u << 20)   /* bytes of copies that are kept in any case */
 #define NEW_CLOCK 8u             /* publications for which a table is not unused */
+/* Pages of a table for which it is kept what was used: pages near each other are loaded together,
+ * so one miss loads all of a smaller table. */
+#define REMEMBERED_PAGES 16u
 
 /* One unwinder's table of one file. */
 struct slab_table {
@@ -20,6 +23,7 @@ struct slab_table {
 	uint64_t used;             /* slabs.clock of the last publication that named it */
 	bool paged;                /* by page: in the slabs are entries */
 	struct paged_table pages;  /* .. of this */
+	uint32_t unwinder;         /* .. in the set */
 	struct inspection *source; /* .. whose words are in memory that this holds .. */
 	uint32_t *copy;            /* .. or that are these */
 };
@@ -30,6 +34,7 @@ struct table_source {
 	uint64_t n;
 	bool paged;
 	struct inspection *of; /* paged: what holds the words; NULL: they are copied */
+	uint32_t unwinder;     /* .. and who has made them */
 };
 
 /* ---- room for tables ---- */
@@ -170,12 +175,36 @@ static void table_free(struct bpf_sampler *b, struct slab_table *p)
 	free(p);
 }
 
+static bool has_remembered(const struct bpf_sampler *b, const struct slab_table *p)
+{
+	return b->worker && p->paged && p->source && pages_of(p->words) >= REMEMBERED_PAGES;
+}
+
+static const char *unwinder_name(const struct bpf_sampler *b, const struct slab_table *p)
+{
+	return b->set->instances[p->unwinder]->descriptor->name;
+}
+
+/* Keeps which of its pages were used. */
+static void keep_pages(struct bpf_sampler *b, struct slab_table *p)
+{
+	const uint8_t *seen = has_remembered(b, p) ? pages_seen(b, &p->pages) : NULL;
+	uint32_t n = p->pages.npages;
+	bool any = false;
+
+	for (uint32_t i = 0; seen && i < (n + 7) / 8; i++)
+		any |= seen[i];
+	if (any)
+		worker_keep_used_pages(b->worker, p->source, unwinder_name(b, p), n, seen);
+}
+
 static void drop_table(struct bpf_sampler *b, uint64_t key)
 {
 	struct slab_table *p = hashmap_del(&b->slabs.tables, key);
 
 	if (!p)
 		return;
+	keep_pages(b, p);
 	if (p->paged)
 		pages_remove(b, &p->pages);
 	free_words(b, p->at, p->room);
@@ -267,6 +296,9 @@ static void limit_copies(struct bpf_sampler *b, uint64_t bytes)
 /* Keeps the words of a table by page, and begins to load it. */
 static int add_pages(struct bpf_sampler *b, struct slab_table *p, const struct table_source *from)
 {
+	struct used_pages *used = NULL;
+	int r;
+
 	p->pages = (struct paged_table){.words = from->words, .n = from->n, .at = p->at};
 	if (!from->of) {
 		p->copy = malloc(from->n * sizeof(*p->copy));
@@ -278,8 +310,14 @@ static int add_pages(struct bpf_sampler *b, struct slab_table *p, const struct t
 	} else {
 		inspection_ref(from->of);
 		p->source = from->of;
+		p->unwinder = from->unwinder;
+		if (has_remembered(b, p))
+			used = worker_used_pages(b->worker, p->source, unwinder_name(b, p),
+						 pages_of(from->n));
 	}
-	return pages_add(b, &p->pages);
+	r = pages_add(b, &p->pages, used);
+	free(used);
+	return r;
 }
 
 static int write_table(struct bpf_sampler *b, struct slab_table *p, const struct table_source *from)
@@ -345,7 +383,8 @@ int slabs_place(struct bpf_sampler *b, const struct file *f, int unwinder, struc
 			      &(struct table_source){.words = slab->words,
 						     .n = slab->n,
 						     .paged = b->paged >> unwinder & 1,
-						     .of = f->inspection},
+						     .of = f->inspection,
+						     .unwinder = (uint32_t)unwinder},
 			      &r);
 	if (p)
 		use(b, p, ret);
@@ -439,6 +478,20 @@ void slabs_load_required(struct bpf_sampler *b)
 	hashmap_each(&b->slabs.tables, load_required, &w);
 }
 
+static void keep_table(void *arg, uint64_t key, void *value)
+{
+	(void)key;
+	keep_pages(arg, value);
+}
+
+void bpf_sampler_keep_pages(struct bpf_sampler *b)
+{
+	if (!b)
+		return;
+	hashmap_each(&b->slabs.tables, keep_table, b);
+	b->worker = NULL;
+}
+
 /* ---- open and close ---- */
 
 int slabs_init(struct bpf_sampler *b)
@@ -454,7 +507,7 @@ static void free_table(void *arg, uint64_t key, void *value)
 	(void)arg;
 	(void)key;
 	if (p->paged)
-		free(p->pages.entries);
+		pages_free(&p->pages);
 	inspection_unref(p->source);
 	free(p->copy);
 }

@@ -250,6 +250,12 @@ const void *inspection_bytes(const struct inspection *i, uint64_t *len)
 	return h->map;
 }
 
+void inspection_set_stored(struct inspection *i, const uint8_t name[32])
+{
+	i->is_stored = true;
+	memcpy(i->stored, name, sizeof(i->stored));
+}
+
 void inspection_ref(struct inspection *i)
 {
 	uint32_t before = __atomic_fetch_add(&i->refs, 1, __ATOMIC_RELAXED);

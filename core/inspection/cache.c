@@ -232,6 +232,7 @@ int cache_load(struct cache *c, const uint8_t key[32], struct inspection **ret)
 	err = read_block(fd, &h, ret);
 	if (!err) {
 		(*ret)->flags |= INSPECTION_CACHED;
+		inspection_set_stored(*ret, key);
 		mark_used(fd, &st);
 	} else if (err == -EBADMSG) {
 		cache_remove(c, key);
@@ -254,6 +255,27 @@ int cache_open_block(struct cache *c, const uint8_t key[32], uint32_t version, i
 	*at = sizeof(h);
 	*bytes = h.bytes;
 	return 0;
+}
+
+int cache_read_block(struct cache *c, const uint8_t key[32], uint32_t version, void *block,
+		     uint64_t bytes)
+{
+	struct cache_head h;
+	struct stat st;
+	int fd, err = open_valid(c, key, version, &fd, &h, &st);
+
+	if (err)
+		return err;
+	err = h.bytes == bytes ? pread_all(fd, block, bytes, sizeof(h)) : -EBADMSG;
+	if (!err && XXH3_64bits(block, bytes) != h.checksum)
+		err = -EBADMSG;
+	if (!err)
+		mark_used(fd, &st);
+	close(fd);
+	if (err != -EBADMSG)
+		return err;
+	cache_remove(c, key);
+	return -ENOENT;
 }
 
 /* ---- writing ---- */

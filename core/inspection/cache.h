@@ -26,6 +26,10 @@ int cache_load(struct cache *, const uint8_t key[32], struct inspection **ret);
  * changed or truncated at any time. */
 int cache_open_block(struct cache *, const uint8_t key[32], uint32_t version, int *fd, uint64_t *at,
 		     uint64_t *bytes);
+/* Reads a block of that many bytes, whose checksum is right. 0; -ENOENT: there is none, and a file
+ * that is damaged or of another size is removed; -errno. */
+int cache_read_block(struct cache *, const uint8_t key[32], uint32_t version, void *block,
+		     uint64_t bytes);
 void cache_remove(struct cache *, const uint8_t key[32]);
 /* Reads a text that cache_append_later() has written, and removes the file if it has more than
  * 512 KiB. 0 or -errno. */

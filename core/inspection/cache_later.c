@@ -84,6 +84,7 @@ void cache_store_later(struct background *b, struct cache *c, const uint8_t key[
 		return;
 	cache_expect(c, key);
 	memcpy(w->key, key, sizeof(w->key));
+	inspection_set_stored(i, key);
 	inspection_ref(i);
 	w->inspection = i;
 	write_later(b, w);

@@ -61,6 +61,8 @@ struct inspection {
 	const char *compiler;  /* of a program: compiler_of(); "": unknown */
 	const char *notes;     /* what unwinders could not use, a sentence a line; "": nothing */
 	bool incomplete;       /* a slab is missing for lack of memory; a later try may succeed */
+	bool is_stored;        /* agent: it is on disk .. */
+	uint8_t stored[32];    /* .. under this name: owner_key() */
 	uint32_t debuglink_crc;
 	uint64_t bytes; /* of memory held */
 };
@@ -69,6 +71,8 @@ struct inspection {
  * with its last reference; a failure unmaps it too. key NULL: any key. 0; -EBADMSG: a position,
  * size or text is invalid, or the key differs; -ENOMEM. */
 int inspection_open(struct inspection **ret, void *map, uint64_t len, const uint8_t key[32]);
+/* It is on disk under this name. Not while another thread uses it. */
+void inspection_set_stored(struct inspection *, const uint8_t name[32]);
 void inspection_ref(struct inspection *);   /* [any thread] */
 void inspection_unref(struct inspection *); /* [any thread]; NULL is valid */
 /* The slab of the unwinder of that name; NULL: none. */

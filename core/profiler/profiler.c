@@ -61,8 +61,8 @@ static bool has_waits(const struct profiler_options *o)
 
 static int open_bpf(struct profiler *p, const struct profiler_options *o)
 {
-	const struct bpf_sampler_options bpf = {.table_bytes = o->table_bytes,
-						.waits = has_waits(o)};
+	const struct bpf_sampler_options bpf = {
+		.table_bytes = o->table_bytes, .waits = has_waits(o), .worker = p->worker};
 	enum sampler_choice choice = bpf.waits ? SAMPLER_BPF : o->sampler;
 	int r = (o->kind && !bpf.waits) || choice == SAMPLER_STOP
 			? 0
@@ -377,6 +377,7 @@ void profiler_close(struct profiler *p)
 {
 	stop_sampler_free(p->stop);
 	perf_stream_close(p->stream);
+	bpf_sampler_keep_pages(p->bpf);
 	worker_stop(p->worker);
 	symbolizer_free(p->symbolizer);
 	pipeline_free(p->pipeline);

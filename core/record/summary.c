@@ -221,6 +221,7 @@ static void stats_bpf(struct session *s, const struct session_account *a, struct
 	json_uint(j, "pages_reloaded", stats.pages.reloaded);
 	json_uint(j, "pages_evicted", stats.pages.evicted);
 	json_uint(j, "pages_refused", stats.pages.refused);
+	json_uint(j, "pages_remembered", stats.pages.remembered);
 	json_uint(j, "processes", stats.chunks);
 	json_uint(j, "unfollowed", stats.unfollowed);
 	json_uint(j, "verified", stats.instructions);

@@ -27,6 +27,7 @@
 
 struct worker;
 struct names_table;
+struct used_pages;
 
 /* Texts are copied. */
 struct worker_options {
@@ -116,6 +117,15 @@ uint64_t worker_cpu_ns(const struct worker *);
  * many requests. */
 int worker_inspect(struct worker *, int fd, const char *name, const struct worker_requester *by,
 		   worker_inspected *, void *arg);
+
+/* Which pages the last two runs have used of the table of n pages that this unwinder has made of
+ * the file. NULL: nothing is known. The caller frees it. */
+struct used_pages *worker_used_pages(struct worker *, const struct inspection *,
+				     const char *unwinder, uint32_t n);
+/* Keeps what this run has used, a bit for each page. Without a worker (NULL) or a cache, and of
+ * files whose inspections are not on disk, neither does anything. */
+void worker_keep_used_pages(struct worker *, const struct inspection *, const char *unwinder,
+			    uint32_t n, const uint8_t *bits);
 
 /* Addresses of a file. All is copied but the descriptors, which are those of struct symbols_files
  * (-1: none) and borrowed until the callback. A debug or dwz file is used only if it is clean or of

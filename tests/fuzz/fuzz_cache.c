@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: core/inspection/cache.c core/inspection/block.c core/worker/refusals.c core/inspection/owner.c core/base/pread.c
+// sources: core/inspection/used_pages.c
 // sources: core/base/hashmap.c core/base/buf.c core/base/text.c core/base/utf8.c
 // libs: -lcrypto
 // clang-format on
 // Files of the cache's folder, damaged in any way: an inspection that is read leads nowhere outside
-// of itself, a file that is not believed is removed, and a list of refusals stays bounded.
+// of itself, a file that is not believed is removed, pages that were used are the table's, and a
+// list of refusals stays bounded.
 #include "fuzz.h"
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -14,6 +16,7 @@
 #include "plugin/plugin.h"
 #include "inspection/internal/cache.h"
 #include "inspection/internal/block.h"
+#include "inspection/used_pages.h"
 #include "worker/internal/refusals.h"
 
 #define HEAD 64u /* bytes of a file's head: magic, versions, bytes, checksum, key */
@@ -74,6 +77,22 @@ static void believe(struct inspection *i)
 	inspection_unref(i);
 }
 
+/* A file of used pages that is believed has bits of its table's pages only. */
+static void load_used_pages(const uint8_t *key, uint32_t n)
+{
+	size_t bytes = used_pages_bytes(n);
+	struct used_pages *u = malloc(bytes);
+
+	if (!u)
+		abort();
+	if (!cache_read_block(cache, key, INSPECTION_VERSION, u, bytes) &&
+	    used_pages_are_valid(u, bytes, n))
+		for (uint32_t i = 0; i < n + 16; i++)
+			if (used_pages_have(u, i) && i >= n)
+				abort();
+	free(u);
+}
+
 /* how & 1: the bytes are a complete file; else they are a block behind a right head. */
 static void load(uint8_t how, const uint8_t *data, size_t size)
 {
@@ -97,6 +116,10 @@ static void load(uint8_t how, const uint8_t *data, size_t size)
 	text_hex(name, key, 32);
 	write_file(name, file, head + size);
 	cache_expect(cache, key);
+	if (how & 4) {
+		load_used_pages(key, how >> 3);
+		return;
+	}
 	r = cache_load(cache, key, &i);
 	if (!r)
 		believe(i);

@@ -21,7 +21,7 @@ static const char *cache_dir(void)
 	return dir;
 }
 
-static int open_file(const char *path)
+__attribute__((unused)) static int open_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 

@@ -244,6 +244,82 @@ TEST_IN_WORLD(what_is_evicted, 100 * FUSEE_PAGE_WORDS)
 	CHECK_INT(w->b.frames.counts.reloaded, 8);
 }
 
+/* Pages that an earlier run has used, of a table of 100: set bits. */
+static struct used_pages *remembered(const uint32_t *pages, uint32_t n)
+{
+	struct used_pages *u = calloc(1, used_pages_bytes(100));
+	uint8_t bits[13] = {0};
+
+	CHECK(u);
+	for (uint32_t i = 0; i < n; i++)
+		bits[pages[i] / 8] |= (uint8_t)(1u << pages[i] % 8);
+	used_pages_next(u, 100, bits, NULL);
+	return u;
+}
+
+static void add_remembered(struct world *w, struct paged_table *t, const struct used_pages *u)
+{
+	*t = (struct paged_table){.words = w->words[0], .n = w->slabs[0].n, .at = 1000};
+	CHECK_INT(pages_add(&w->b, t, u), 0);
+	w->at[0].at = 1000;
+}
+
+TEST_IN_WORLD(what_an_earlier_run_has_used, 100 * FUSEE_PAGE_WORDS)
+{
+	static const uint32_t pages[] = {3, 4, 50, 99};
+	struct used_pages *u = remembered(pages, 4);
+	struct paged_table t;
+	const uint8_t *seen;
+
+	add_remembered(w, &t, u);
+	CHECK_INT(count_present(w, 0), 4);
+	for (uint32_t i = 0; i < 4; i++)
+		CHECK_INT(look_up(w, 0, pages[i] * FUSEE_PAGE_WORDS), RIGHT);
+	CHECK_INT(w->b.frames.counts.remembered, 4);
+	CHECK_INT(w->b.frames.counts.loaded, 0);
+	pages_remove(&w->b, &t);
+	CHECK_INT(w->b.frames.nfree, FRAMES);
+
+	/* What is loaded and not read is not seen; what was read and then evicted is. */
+	add_remembered(w, &t, u);
+	CHECK_INT(look_up(w, 0, 50 * FUSEE_PAGE_WORDS), RIGHT);
+	for (uint32_t page = 60; page < 90; page++)
+		pages_load(&w->b, &t, &page, 1);
+	CHECK_INT(look_up(w, 0, 50 * FUSEE_PAGE_WORDS), ABSENT);
+	seen = pages_seen(&w->b, &t);
+	for (uint32_t page = 0; page < 100; page++)
+		CHECK_INT(seen[page / 8] >> page % 8 & 1, page == 50 || (page >= 60 && page < 90));
+	pages_remove(&w->b, &t);
+	free(u);
+}
+
+/* A file that says that all was used gets half of the frames, and only those that are free. */
+TEST_IN_WORLD(remembered_pages_take_no_more_than_half, 100 * FUSEE_PAGE_WORDS)
+{
+	uint32_t pages[100];
+	struct paged_table t, second, third;
+	struct used_pages *u;
+
+	for (uint32_t i = 0; i < 100; i++)
+		pages[i] = i;
+	u = remembered(pages, 100);
+	add_remembered(w, &t, u);
+	CHECK_INT(count_present(w, 0), FRAMES / 2);
+	second = third = (struct paged_table){.words = w->words[0], .n = w->slabs[0].n};
+	second.at = 2000;
+	third.at = 3000;
+	CHECK_INT(pages_add(&w->b, &second, u), 0);
+	CHECK_INT(pages_add(&w->b, &third, u), 0);
+	CHECK_INT(w->b.frames.nfree, FRAMES / 8);
+	CHECK_INT(third.nresident, 0);
+	CHECK_INT(count_present(w, 0), FRAMES / 2);
+	CHECK_INT(w->b.frames.counts.evicted, 0);
+	pages_remove(&w->b, &t);
+	pages_remove(&w->b, &second);
+	pages_remove(&w->b, &third);
+	free(u);
+}
+
 /* Beyond a number of loads in a second the rest is refused, and counted. */
 TEST_IN_WORLD(loads_are_limited, 100 * FUSEE_PAGE_WORDS)
 {

@@ -15,6 +15,7 @@
 #include "bpf/internal/loader.h"
 #include "bpf/publish.h"
 #include "bpf/sampler.h"
+#include "inspection/used_pages.h"
 #include "unwind/files.h"
 
 #define SLAB_BYTES (1u << 20) /* FUSEE_SLAB_WORDS of fusee/unwinder.bpf.h */
@@ -54,6 +55,7 @@ struct paged_table {
 	uint32_t npages, nresident; /* its pages; those that are in frames */
 	/* By page: what is in the slabs, or 0 there and here PAGE_NEVER or PAGE_EVICTED. */
 	uint32_t *entries;
+	uint8_t *seen; /* a bit for each page that was read: pages_seen() */
 };
 
 struct frame_owner {
@@ -121,6 +123,7 @@ struct waits {
 
 struct bpf_sampler {
 	const struct plugin_set *set; /* borrowed */
+	struct worker *worker;        /* borrowed, for its cache; NULL: none */
 	struct waits waits;
 	bool foreign_pids; /* our pids differ from those that the programs see */
 	struct bpf_object *object;
@@ -214,10 +217,14 @@ int frames_init(struct bpf_sampler *); /* frames.fd, .states and .n are set. 0 o
 void frames_fini(struct bpf_sampler *);
 /* How many pages a table of so many words has. */
 uint32_t pages_of(uint64_t words);
-/* Begins to load a table: all of its pages if there is room, else none. Its words, n and at are
- * set, and room for its entries is at that place. 0; -ENOMEM or -errno. */
-int pages_add(struct bpf_sampler *, struct paged_table *);
+/* Begins to load a table: all of its pages if there is room, else those that earlier runs have used
+ * (NULL: none is known). Its words, n and at are set, and room for its entries is at that place. 0;
+ * -ENOMEM or -errno. */
+int pages_add(struct bpf_sampler *, struct paged_table *, const struct used_pages *);
+/* A bit for each page that walks have read so far. */
+const uint8_t *pages_seen(struct bpf_sampler *, struct paged_table *);
 void pages_remove(struct bpf_sampler *, struct paged_table *);
+void pages_free(struct paged_table *); /* its frames stay as they are */
 /* Loads pages that a walk needs, unless they are loaded. Pages beyond the table are ignored. */
 void pages_load(struct bpf_sampler *, struct paged_table *, const uint32_t *pages, uint32_t n);
 
