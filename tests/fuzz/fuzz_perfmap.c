@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: plugins/unwinders/perfmap/map.c plugins/unwinders/perfmap/names.c
+// sources: plugins/unwinders/perfmap/map.c plugins/lib/codemap/codemap.c plugins/lib/codemap/names.c
 // flags: -Iplugins/unwinders/perfmap
 // libs:
 // clang-format on
@@ -9,11 +9,10 @@
 #include "fuzz.h"
 
 #include "map.h"
-#include "names.h"
 
 #define MAX_MEMORY (256u << 10)
 
-static void check_part(struct fusee_str part, const char *name, uint32_t len)
+static void check_part(struct fusee_str part, const char *name, uint64_t len)
 {
 	static const char anonymous[] = "(anonymous)";
 	bool is_literal = part.len == sizeof(anonymous) - 1 &&
@@ -26,20 +25,19 @@ static void check_part(struct fusee_str part, const char *name, uint32_t len)
 static void look(const struct map *m, uint64_t addr, uint32_t generation)
 {
 	struct fusee_source_frame f = {.size = sizeof(f)};
-	const char *name;
-	uint32_t len;
+	struct fusee_str name;
 	enum map_kind kind;
 
 	map_covers(m, addr, addr + 4096, &kind);
-	if (!map_lookup(m, addr, generation, &name, &len))
+	if (!map_lookup(m, addr, generation, &name))
 		return;
-	if (!len || len > MAP_LINE || memchr(name, '\n', len) ||
+	if (!name.len || name.len > MAP_LINE || memchr(name.p, '\n', name.len) ||
 	    !map_covers(m, addr, addr + 1, &kind))
 		abort();
-	names_split(name, len, &f);
-	check_part(f.function, name, len);
-	check_part(f.file, name, len);
-	if (f.system_name.p != name || f.system_name.len != len)
+	fusee_codemap_split(name, &f);
+	check_part(f.function, name.p, name.len);
+	check_part(f.file, name.p, name.len);
+	if (f.system_name.p != name.p || f.system_name.len != name.len)
 		abort();
 }
 

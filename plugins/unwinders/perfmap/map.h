@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One perf map: lines "START SIZE NAME" with hexadecimal numbers. A later line replaces what it
- * * overlaps of earlier lines. A target wrote the bytes, and the memory is bounded: lines that do
+ * overlaps of earlier lines. A target wrote the bytes, and the memory is bounded: lines that do
  * not fit or are not valid are counted and ignored. For one thread.
  */
 #ifndef PERFMAP_MAP_H
@@ -11,13 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAP_LINE 4096u         /* bytes; the name of a longer line is truncated */
-#define MAP_LARGEST (1u << 30) /* bytes of code of one entry */
-#define MAP_PENDING 65536u     /* commit when as many entries wait */
+#include <fusee/codemap.h>
+
+#define MAP_LINE 4096u /* bytes; the name of a longer line is truncated */
+#define MAP_PENDING FUSEE_CODEMAP_PENDING
 
 enum map_fault {
 	MAP_NO_NUMBERS, /* refused: no two hexadecimal numbers and a name */
-	MAP_BAD_RANGE,  /* refused: empty, larger than MAP_LARGEST, or wraps */
+	MAP_BAD_RANGE,  /* refused: empty, larger than FUSEE_CODEMAP_LARGEST, or wraps */
 	MAP_FULL,       /* refused: it does not fit into memory */
 	MAP_TRUNCATED,  /* the line was longer than MAP_LINE */
 	MAP_FAULTS,
@@ -42,8 +43,7 @@ bool map_replaces(struct map *);
 void map_commit(struct map *, uint32_t generation);
 /* Finds the name of an address in a generation; without one, the name of a later generation. *name
  * is not terminated, and valid until a call other than map_lookup(). */
-bool map_lookup(const struct map *, uint64_t addr, uint32_t generation, const char **name,
-		uint32_t *len);
+bool map_lookup(const struct map *, uint64_t addr, uint32_t generation, struct fusee_str *name);
 /* Whether there are entries in [lo, hi). *kind: of the first entries. */
 bool map_covers(const struct map *, uint64_t lo, uint64_t hi, enum map_kind *kind);
 const uint64_t *map_faults(const struct map *); /* lines so far, by enum map_fault */

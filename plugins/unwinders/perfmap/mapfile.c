@@ -313,11 +313,10 @@ int mapfile_read(struct mapfile *s, uint32_t (*changed)(void *arg), void *arg)
 	return r;
 }
 
-bool mapfile_lookup(const struct mapfile *s, uint64_t addr, uint32_t generation, const char **name,
-		    uint32_t *len)
+bool mapfile_lookup(const struct mapfile *s, uint64_t addr, uint32_t generation,
+		    struct fusee_str *name)
 {
-	if (s->before && generation < s->first &&
-	    map_lookup(s->before, addr, generation, name, len))
+	if (s->before && generation < s->first && map_lookup(s->before, addr, generation, name))
 		return true;
-	return map_lookup(s->map, addr, generation, name, len);
+	return map_lookup(s->map, addr, generation, name);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * * Finds and reads the perf map of a process: /tmp/perf-PID.map, with the pid of the process's pid
+ * Finds and reads the perf map of a process: /tmp/perf-PID.map, with the pid of the process's pid
  * namespace, in its mount namespace. The folder and the file are kept open once they are found, so
  * that frames of a process that has ended can still be symbolized. For one thread.
  */
@@ -69,6 +69,6 @@ uint64_t mapfile_bytes(const struct mapfile *);
 void mapfile_limit(struct mapfile *, uint64_t max_bytes);
 /* Makes the next reading begin with the first line: now there is room for lines that had none. */
 void mapfile_reread(struct mapfile *);
-bool mapfile_lookup(const struct mapfile *, uint64_t addr, uint32_t generation, const char **name,
-		    uint32_t *len);
+bool mapfile_lookup(const struct mapfile *, uint64_t addr, uint32_t generation,
+		    struct fusee_str *name);
 #endif

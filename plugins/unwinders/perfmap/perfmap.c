@@ -8,7 +8,6 @@
 
 #include <fusee/helpers.h>
 
-#include "names.h"
 #include "reasons.h"
 #include "mapfile.h"
 #include "runtimes.h"
@@ -314,13 +313,12 @@ static int perfmap_symbolize(void *ctx, const struct fusee_raw_frame *raw,
 	struct fusee_source_frame frame = FUSEE_SIZED(struct fusee_source_frame);
 	struct perfmap *p = ctx;
 	struct jit_process *k = find(p, raw->process);
-	const char *name;
-	uint32_t len;
+	struct fusee_str name;
 	int r;
 
-	if (!k || !mapfile_lookup(&k->file, raw->addr, raw->generation, &name, &len))
+	if (!k || !mapfile_lookup(&k->file, raw->addr, raw->generation, &name))
 		return 0;
-	names_split(name, len, &frame);
+	fusee_codemap_split(name, &frame);
 	r = p->self.host->unwinder->frame(out, &frame);
 	return r ? r : 1;
 }

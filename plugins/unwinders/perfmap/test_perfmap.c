@@ -5,7 +5,6 @@
 #include <sys/mount.h>
 
 #include "map.h"
-#include "names.h"
 #include "mapfile.h"
 
 /* ---- the map ---- */
@@ -20,13 +19,12 @@ static const char *at(const struct map *m, uint64_t addr, uint32_t generation)
 {
 	static char text[8][64];
 	static int turn;
-	const char *name;
-	uint32_t len;
+	struct fusee_str name;
 	char *out = text[turn++ % 8];
 
 	*out = '\0';
-	if (map_lookup(m, addr, generation, &name, &len))
-		snprintf(out, sizeof(*text), "%.*s", (int)len, name);
+	if (map_lookup(m, addr, generation, &name))
+		snprintf(out, sizeof(*text), "%.*s", (int)name.len, name.p);
 	return out;
 }
 
@@ -106,8 +104,7 @@ TEST(long_lines)
 		struct map *m = map_new(1 << 20);
 		size_t len = (1 << 20) + 64, n = 0;
 		char *text = malloc(len);
-		const char *name;
-		uint32_t got;
+		struct fusee_str name;
 
 		if (!text)
 			abort();
@@ -118,8 +115,8 @@ TEST(long_lines)
 		for (size_t i = 0; i < n; i += piece)
 			map_feed(m, text + i, n - i < piece ? n - i : piece);
 		map_commit(m, 1);
-		CHECK(map_lookup(m, 0x1000, 1, &name, &got));
-		CHECK(got <= MAP_LINE && got > MAP_LINE - 16);
+		CHECK(map_lookup(m, 0x1000, 1, &name));
+		CHECK(name.len <= MAP_LINE && name.len > MAP_LINE - 16);
 		CHECK_STR(at(m, 0x2000, 1), "two");
 		CHECK_INT(map_faults(m)[MAP_TRUNCATED], 1);
 		map_free(m);
@@ -272,7 +269,7 @@ TEST(names)
 		struct fusee_source_frame f = {.size = sizeof(f)};
 		char text[64];
 
-		names_split(cases[i].name, (uint32_t)strlen(cases[i].name), &f);
+		fusee_codemap_split((struct fusee_str){cases[i].name, strlen(cases[i].name)}, &f);
 		snprintf(text, sizeof(text), "%.*s", (int)f.function.len, f.function.p);
 		CHECK_STR(text, cases[i].function);
 		snprintf(text, sizeof(text), "%.*s", (int)f.file.len, f.file.p ? f.file.p : "");
@@ -332,12 +329,11 @@ static int look(struct mapfile *s)
 static const char *name_at(const struct mapfile *s, uint64_t addr, uint32_t g)
 {
 	static char text[64];
-	const char *name;
-	uint32_t len;
+	struct fusee_str name;
 
 	*text = '\0';
-	if (mapfile_lookup(s, addr, g, &name, &len))
-		snprintf(text, sizeof(text), "%.*s", (int)len, name);
+	if (mapfile_lookup(s, addr, g, &name))
+		snprintf(text, sizeof(text), "%.*s", (int)name.len, name.p);
 	return text;
 }
 

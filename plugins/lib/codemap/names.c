@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "names.h"
-
 #include <stdbool.h>
 #include <string.h>
+
+#include <fusee/codemap.h>
 
 static bool begins(const char *p, uint64_t len, const char *with)
 {
@@ -72,8 +72,10 @@ static void split_v8(const char *p, uint32_t len, struct fusee_source_frame *f)
 		f->function = (struct fusee_str){"(anonymous)", 11};
 }
 
-void names_split(const char *name, uint32_t len, struct fusee_source_frame *f)
+void fusee_codemap_split(struct fusee_str text, struct fusee_source_frame *f)
 {
+	const char *name = text.p;
+	uint32_t len = (uint32_t)text.len;
 	static const char *const v8[] = {
 		"JS:", "LazyCompile:", "Function:", "Script:", "Eval:", "Callback:"};
 
