@@ -2,6 +2,7 @@
 /* The calls that unwinders in the agent make: about a process, its memory and its files, claims and
  * source frames. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -90,6 +91,46 @@ static int host_open(uint64_t process, const char *path, uint32_t flags)
 		return a.fd;
 	close(a.fd);
 	return a.st.remote ? -EREMOTE : -ESRCH;
+}
+
+/* Also of a file that was removed since. */
+static bool is_named(const struct file *f, const char *name)
+{
+	const char *base = files_base_name(f);
+	size_t len = strlen(name);
+
+	return !strncmp(base, name, len) && (!base[len] || !strcmp(base + len, " (deleted)"));
+}
+
+/* Of a file that was opened as it was mapped; if it was closed, by its path. */
+static int open_mapped(struct process_code *p, struct file *f)
+{
+	int fd;
+
+	if (f->source.remote || f->source.copied)
+		return -EREMOTE;
+	fd = files_hold(f);
+	if (fd < 0)
+		return host_open((uint64_t)(uintptr_t)p, f->path, 0);
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		fd = -errno;
+	files_release(f);
+	return fd;
+}
+
+static int host_mapped(uint64_t process, const char *name)
+{
+	struct process_code *p = code_of(process);
+	int r = p->process->replaced ? -ESRCH : -ENOENT;
+
+	for (uint32_t i = 0; i < p->process->n && r == -ENOENT; i++) {
+		struct file *f = p->process->mappings[i].file;
+
+		if (f && is_named(f, name))
+			r = open_mapped(p, f);
+	}
+	return r;
 }
 
 static int host_read(uint64_t process, uint64_t addr, void *buf, uint32_t len)
@@ -212,6 +253,7 @@ static const struct fusee_unwinder_host unwinder_host = {
 	.process_changed = host_changed,
 	.process_slab = host_slab,
 	.frame = host_frame,
+	.process_mapped = host_mapped,
 };
 
 const struct fusee_host claims_host = {

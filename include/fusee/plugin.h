@@ -219,6 +219,11 @@ struct fusee_unwinder_host {
 			    uint64_t n);
 	/* Adds a source frame in symbolize(), innermost first. 0 or -errno. */
 	int (*frame)(struct fusee_frame_out *, const struct fusee_source_frame *);
+	/* 0.6: Opens the file that the process maps executable under this name, the last part of
+	 * its path. Returns a descriptor, which the plugin closes, of a file that may grow, become
+	 * shorter or be removed. -ENOENT: no such file is mapped; -EREMOTE: its file system can
+	 * keep readers waiting; or another -errno. Older hosts: see FUSEE_HAS. */
+	int (*process_mapped)(uint64_t process, const char *name);
 };
 
 enum fusee_unwinder_flags {

@@ -86,7 +86,8 @@ struct fusee_testing {
 	/*
 	 * Unwinders, set by the test: the process. process_info() answers `process`, process_read()
 	 * reads from memory, which ends with the first range without bytes, and process_open()
-	 * opens files below the folder `root`. NULL: the process has no files.
+	 * opens files below the folder `root`, where process_mapped() finds files by their names.
+	 * NULL: the process has no files.
 	 */
 	struct fusee_process_info process;
 	struct fusee_testing_memory memory[FUSEE_TESTING_SYMBOLS];

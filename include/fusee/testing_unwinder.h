@@ -161,6 +161,16 @@ static inline int fusee_testing_process_open(uint64_t process, const char *path,
 	return fd < 0 ? -errno : fd;
 }
 
+/* A file in the folder `root` is mapped by its name there. */
+static inline int fusee_testing_process_mapped(uint64_t process, const char *name)
+{
+	char path[4096];
+
+	if ((size_t)snprintf(path, sizeof(path), "/%s", name) >= sizeof(path) || strchr(name, '/'))
+		return -ENOENT;
+	return fusee_testing_process_open(process, path, 0);
+}
+
 static inline int fusee_testing_process_read(uint64_t process, uint64_t addr, void *buf,
 					     uint32_t len)
 {
@@ -270,7 +280,8 @@ static inline void fusee_testing_fill_unwinder(struct fusee_testing *t)
 						   .process_unclaim = fusee_testing_process_unclaim,
 						   .process_changed = fusee_testing_process_changed,
 						   .process_slab = fusee_testing_process_slab,
-						   .frame = fusee_testing_frame};
+						   .frame = fusee_testing_frame,
+						   .process_mapped = fusee_testing_process_mapped};
 }
 
 /* ---- unwinders: the callbacks ---- */

@@ -5,6 +5,7 @@
 #include "lib/faults.h"
 #include "process/procfs.h"
 #include "unwind/claims.h"
+#include "unwind/files.h"
 
 /* Two unwinders that claim what the test says, and keep what they were called with. */
 struct fake {
@@ -441,6 +442,40 @@ TEST_OF_WORLD(opening)
 	CHECK_INT(open_it(w, dir, "fifo", 0), -EINVAL);
 	CHECK_INT(open_it(w, dir, "a/../a/b/file", 0), -EINVAL);
 	CHECK_INT(open_it(w, dir, "a/b/nothing", 0), -ENOENT);
+}
+
+/* The file that is mapped, whatever its name is now. */
+TEST_OF_WORLD(mapped_file)
+{
+	const struct fusee_unwinder_host *host = claims_host.unwinder;
+	char path[] = "/somewhere/jit-7.dump", removed[] = "/somewhere/jit-7.dump (deleted)",
+	     text[3];
+	struct file f = {.state = FILE_REFUSED, .path = path, .source = {.readable = true}};
+	struct process_mapping m = {.lo = 0x9000, .hi = 0xa000, .file = &f};
+	uint64_t process;
+	int fd;
+
+	whose(w, 0x2000);
+	process = w->fakes[0].process;
+	f.fd = memfd_create("jit", MFD_CLOEXEC);
+	CHECK_INT(write(f.fd, "abc", 3), 3);
+	w->process.mappings = &m;
+	w->process.n = 1;
+	CHECK_INT(host->process_mapped(process, "jit-8.dump"), -ENOENT);
+	CHECK_INT(host->process_mapped(process, "jit-7.dum"), -ENOENT);
+	CHECK_INT(host->process_mapped(process, "-7.dump"), -ENOENT);
+	for (int i = 0; i < 2; i++) {
+		fd = host->process_mapped(process, "jit-7.dump");
+		CHECK(fd >= 0 && fd != f.fd && !f.uses);
+		CHECK_INT(pread(fd, text, 3, 0), 3);
+		CHECK(!memcmp(text, "abc", 3) && !close(fd));
+		f.path = removed;
+	}
+	f.source.remote = true;
+	CHECK_INT(host->process_mapped(process, "jit-7.dump"), -EREMOTE);
+	w->process.replaced = true;
+	CHECK_INT(host->process_mapped(process, "jit-7.dump"), -ESRCH);
+	close(f.fd);
 }
 
 /* A process that has ended is known to have. */

@@ -121,6 +121,9 @@ TEST(process)
 	CHECK_INT(unwinder->process_open(7, "/../file", 0), -EINVAL);
 	fd = unwinder->process_open(7, "/", FUSEE_OPEN_DIRECTORY);
 	CHECK(fd >= 0 && !close(fd));
+	fd = unwinder->process_mapped(7, "file");
+	CHECK(fd >= 0 && !close(fd));
+	CHECK_INT(unwinder->process_mapped(7, "other"), -ENOENT);
 	CHECK(!unlink(path) && !symlink(t.root, path));
 	CHECK_INT(unwinder->process_open(7, "/file", 0), -EINVAL);
 	CHECK_INT(unwinder->process_open(7, "/file/x", 0), -ENOTDIR);
