@@ -41,22 +41,23 @@ void dict_fini(struct dict *d)
 	}
 	if (!d->arena) {
 		free(d->entries);
-		free(d->slots);
+		free(d->slots.at);
 	}
 	*d = (struct dict){0};
 }
 
-static uint32_t *slot_of(const struct dict *d, const void *key, size_t len, uint32_t hash)
+/* The key's id, or DICT_NONE: then the search is where it belongs. */
+static uint32_t find(const struct dict *d, const void *key, size_t len, struct slots_search *at)
 {
-	for (uint32_t i = hash & (d->nslots - 1);; i = (i + 1) & (d->nslots - 1)) {
-		const struct dict_entry *e;
+	uint32_t next;
 
-		if (!d->slots[i])
-			return &d->slots[i];
-		e = &d->entries[d->slots[i] - 1];
-		if (e->hash == hash && e->len == len && (!len || !memcmp(e->key, key, len)))
-			return &d->slots[i];
+	while ((next = slots_next(&d->slots, at))) {
+		const struct dict_entry *e = &d->entries[next - 1];
+
+		if (e->hash == at->hash && e->len == len && (!len || !memcmp(e->key, key, len)))
+			return next - 1;
 	}
+	return DICT_NONE;
 }
 
 static int grow_entries(struct dict *d)
@@ -74,32 +75,26 @@ static int grow_entries(struct dict *d)
 static void free_slots(struct dict *d)
 {
 	if (d->arena)
-		arena_drop(d->arena, d->slots, d->nslots * sizeof(*d->slots));
+		arena_drop(d->arena, d->slots.at, d->slots.n * sizeof(*d->slots.at));
 	else
-		free(d->slots);
+		free(d->slots.at);
 }
 
 static int grow(struct dict *d)
 {
 	if (grow_entries(d))
 		return -ENOMEM;
-	if (d->n + d->n / 2 >= d->nslots) {
-		uint32_t n = d->nslots ? d->nslots * 2 : 128;
-		uint32_t *slots = d->arena ? arena_add(d->arena, n * sizeof(*slots))
-					   : calloc(n, sizeof(*slots));
+	if (slots_are_few(&d->slots, d->n)) {
+		uint32_t n = d->slots.n ? d->slots.n * 2 : 128;
+		size_t size = n * sizeof(*d->slots.at);
+		struct slots more = {d->arena ? arena_add(d->arena, size) : calloc(1, size), n};
 
-		if (!slots)
+		if (!more.at)
 			return -ENOMEM;
-		for (uint32_t id = 0; id < d->n; id++) {
-			uint32_t i = d->entries[id].hash & (n - 1);
-
-			while (slots[i])
-				i = (i + 1) & (n - 1);
-			slots[i] = id + 1;
-		}
+		for (uint32_t id = 0; id < d->n; id++)
+			slots_add(&more, d->entries[id].hash, id);
 		free_slots(d);
-		d->slots = slots;
-		d->nslots = n;
+		d->slots = more;
 	}
 	return 0;
 }
@@ -153,31 +148,29 @@ static void *copy_key(struct dict *d, const void *key, size_t len)
 
 uint32_t dict_add(struct dict *d, const void *key, size_t len)
 {
-	uint32_t hash = hash_of(key, len), *slot;
+	struct slots_search at = slots_begin(hash_of(key, len));
+	uint32_t id;
 	void *copy;
 
 	if (len > UINT32_MAX || d->n == DICT_NONE - 1 || grow(d))
 		return DICT_NONE;
-	slot = slot_of(d, key, len, hash);
-	if (*slot)
-		return *slot - 1;
+	id = find(d, key, len, &at);
+	if (id != DICT_NONE)
+		return id;
 	copy = copy_key(d, key, len);
 	if (!copy)
 		return DICT_NONE;
-	fusee_assert(d->n < d->cap && d->n < d->nslots);
-	d->entries[d->n] = (struct dict_entry){copy, (uint32_t)len, hash};
-	*slot = ++d->n;
-	return d->n - 1;
+	fusee_assert(d->n < d->cap && d->n < d->slots.n);
+	d->entries[d->n] = (struct dict_entry){copy, (uint32_t)len, at.hash};
+	slots_put(&d->slots, &at, d->n);
+	return d->n++;
 }
 
 uint32_t dict_find(const struct dict *d, const void *key, size_t len)
 {
-	uint32_t slot;
+	struct slots_search at = slots_begin(hash_of(key, len));
 
-	if (!d->nslots)
-		return DICT_NONE;
-	slot = *slot_of(d, key, len, hash_of(key, len));
-	return slot ? slot - 1 : DICT_NONE;
+	return d->slots.n ? find(d, key, len, &at) : DICT_NONE;
 }
 
 uint32_t dict_str(struct dict *d, const char *s)

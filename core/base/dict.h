@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/slots.h"
 
 #define DICT_NONE UINT32_MAX /* no id */
 
@@ -23,8 +24,7 @@ struct dict {
 	struct dict_entry *entries; /* by id */
 	uint32_t n;                 /* of entries */
 	size_t cap;                 /* the same */
-	uint32_t *slots;            /* hash table: id + 1; 0: free */
-	uint32_t nslots;            /* a power of two */
+	struct slots slots;         /* by the hashes of the keys */
 	char *chunk;                /* newest chunk of keys; its first word points to the next */
 	size_t chunk_free;          /* bytes at chunk_at */
 	char *chunk_at;

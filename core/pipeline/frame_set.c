@@ -151,5 +151,5 @@ struct walk_frame frame_set_at(const struct frame_set *s, uint32_t id)
 uint64_t frame_set_bytes(const struct frame_set *s)
 {
 	return s->n * (sizeof(*s->heads) + SLOT_BYTES) + s->rests.bytes +
-	       s->rests.n * (sizeof(*s->rests.entries) + 2 * sizeof(*s->rests.slots));
+	       s->rests.n * (sizeof(*s->rests.entries) + 2 * sizeof(*s->rests.slots.at));
 }

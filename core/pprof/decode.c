@@ -14,16 +14,16 @@
 #include "base/str.h"
 #include "profile/builder.h"
 #include "pprof/internal/flags.h"
+#include "pprof/internal/infer.h"
 #include "pprof/internal/interpreter.h"
 #include "loss/comment.h"
+#include "pprof/internal/sample.h"
 #include "pprof/internal/unpack.h"
 
-typedef Perftools__Profiles__Sample Sample;
 typedef Perftools__Profiles__Mapping Mapping;
 typedef Perftools__Profiles__Location Location;
 typedef Perftools__Profiles__Function Function;
 typedef Perftools__Profiles__Line Line;
-typedef Perftools__Profiles__Label Label;
 typedef Perftools__Profiles__ValueType ValueType;
 
 struct pprof_file {
@@ -48,10 +48,15 @@ struct ids {
 struct decoder {
 	const char *error; /* NULL: none so far */
 	int code;
-	Perftools__Profiles__Profile *in;
+	struct pprof_message *message;
+	Perftools__Profiles__Profile *in; /* of the message, without samples */
 	struct builder *b;
 	uint32_t *strings; /* by index in the file: index in the builder */
 	struct ids mappings, functions, locations;
+	bool counted; /* location i of `locations` has the id i + 1 */
+	struct pprof_sample sample;
+	bool has_before;   /* a sample was read */
+	struct buf before; /* labels of the sample before, as they are in the file */
 	struct buf lines, labels, stack;
 	struct pprof_interpreter interpreter;
 };
@@ -140,29 +145,6 @@ static int read_strings(struct decoder *d)
 
 /* ---- tables ---- */
 
-static bool begins(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
-/* The kind of a mapping, which the format does not have and reports need. may_be_main: it is the
- * first, or the first is a program. */
-static uint32_t kind_of_mapping(const char *path, bool may_be_main)
-{
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-
-	if (begins(path, "[vdso]") || begins(path, "[vsyscall]") || begins(path, "linux-vdso"))
-		return FUSEE_MAPPING_LIBRARY;
-	if (!*path || begins(path, "[anon") || begins(path, "[heap]") || begins(path, "[stack") ||
-	    begins(path, "[jit") || begins(path, "//anon") || begins(path, "/memfd:"))
-		return FUSEE_MAPPING_JIT;
-	if (*path == '[' || strstr(name, ".ko"))
-		return FUSEE_MAPPING_KERNEL;
-	if (strstr(name, ".so"))
-		return FUSEE_MAPPING_LIBRARY;
-	return may_be_main ? FUSEE_MAPPING_MAIN : 0;
-}
-
 static void read_mappings(struct decoder *d)
 {
 	bool main = true;
@@ -177,7 +159,7 @@ static void read_mappings(struct decoder *d)
 					   .limit = m->memory_limit,
 					   .offset = m->file_offset};
 
-		to.flags = kind_of_mapping(raw(d, m->filename), main);
+		to.flags = pprof_kind_of_mapping(raw(d, m->filename), main);
 		main = to.flags & FUSEE_MAPPING_MAIN || (i && main);
 		to.flags |= m->has_functions ? FUSEE_MAPPING_FUNCTIONS : 0;
 		to.flags |= m->has_filenames ? FUSEE_MAPPING_FILENAMES : 0;
@@ -227,19 +209,6 @@ static void read_functions(struct decoder *d)
 	for (size_t i = 0; i < d->in->n_function && !d->error; i++)
 		d->functions.at[d->functions.n++] = read_function(d, d->in->function[i]);
 	ids_close(d, &d->functions, "a function has the id 0", "two functions have the same id");
-}
-
-/* A file has no flags of locations: infers most of them from names. */
-static uint32_t kind_of_location(const char *name, const struct id *mapping)
-{
-	const char *path, *slash;
-	size_t len = strlen(name);
-
-	if (!mapping)
-		return len > 2 && *name == '[' && name[len - 1] == ']' ? FUSEE_LOCATION_REASON : 0;
-	slash = strrchr(mapping->name, '/');
-	path = slash ? slash + 1 : mapping->name;
-	return begins(name, path) && begins(name + strlen(path), "+0x") ? FUSEE_LOCATION_STUB : 0;
 }
 
 /* *inner, *outer: the innermost and the outermost function. */
@@ -310,11 +279,11 @@ static int read_location(struct decoder *d, const Location *l)
 	lines = (const struct fusee_line *)(const void *)d->lines.p;
 	if (mapping) {
 		to.mapping = mapping->index;
-		if (kind_of_mapping(mapping->name, false) & FUSEE_MAPPING_KERNEL)
+		if (pprof_kind_of_mapping(mapping->name, false) & FUSEE_MAPPING_KERNEL)
 			to.frame_type = builder_cstr(d->b, "kernel");
 	}
 	if (l->n_line == 1)
-		to.flags = kind_of_location(name, mapping);
+		to.flags = pprof_kind_of_location(name, mapping ? mapping->name : NULL);
 	if (is_guessed(d, l))
 		to.flags |= FUSEE_LOCATION_GUESSED;
 	if (mapping)
@@ -346,11 +315,13 @@ static bool take_number(const char *key, int64_t n, const char *want, uint32_t *
 	return true;
 }
 
-static int read_labels(struct decoder *d, const Sample *s, uint32_t *pid, uint32_t *tid)
+static int read_labels(struct decoder *d, uint32_t *pid, uint32_t *tid)
 {
+	const struct pprof_label *l = (const struct pprof_label *)(const void *)d->sample.labels.p;
+	size_t n = d->sample.labels.len / sizeof(*l);
+
 	buf_reset(&d->labels);
-	for (size_t i = 0; i < s->n_label; i++) {
-		const Label *l = s->label[i];
+	for (size_t i = 0; i < n; i++, l++) {
 		const char *key = raw(d, l->key), *str = raw(d, l->str),
 			   *unit = raw(d, l->num_unit);
 		struct fusee_label to = {.key = {key, strlen(key)}, .num = l->num};
@@ -370,31 +341,88 @@ static int read_labels(struct decoder *d, const Sample *s, uint32_t *pid, uint32
 	return 0;
 }
 
-static int read_sample(struct decoder *d, const Sample *s)
+/* The builder's index of a location; BUILDER_NONE: there is none. */
+static uint32_t location_of(const struct decoder *d, uint64_t id)
+{
+	const struct id *l;
+
+	if (d->counted)
+		return id - 1 < d->locations.n ? d->locations.at[id - 1].index : BUILDER_NONE;
+	l = ids_find(&d->locations, id);
+	return l ? l->index : BUILDER_NONE;
+}
+
+static uint32_t read_stack(struct decoder *d)
+{
+	const uint64_t *id = (const uint64_t *)(const void *)d->sample.locations.p;
+	size_t n = d->sample.locations.len / sizeof(*id);
+	uint32_t *to;
+
+	buf_reset(&d->stack);
+	to = buf_grow(&d->stack, n * sizeof(*to));
+	if (!to) {
+		fail(d, -ENOMEM, "no memory");
+		return BUILDER_NONE;
+	}
+	for (size_t i = 0; i < n; i++) {
+		to[i] = location_of(d, id[i]);
+		if (to[i] == BUILDER_NONE) {
+			fail(d, -EINVAL, "a sample's location is not in the profile");
+			return BUILDER_NONE;
+		}
+	}
+	return builder_stack(d->b, to, (uint32_t)n);
+}
+
+/* Whether the labels are those of the sample before: they are in most samples of many profiles. */
+static bool has_labels_of_before(struct decoder *d)
+{
+	const struct buf *now = &d->sample.labels, *before = &d->before;
+
+	return d->has_before && now->len == before->len &&
+	       (!now->len || !memcmp(now->p, before->p, now->len));
+}
+
+static int add_sample(struct decoder *d)
+{
+	const int64_t *values = (const int64_t *)(const void *)d->sample.values.p;
+	uint32_t pid = 0, tid = 0, stack = read_stack(d);
+	struct buf labels;
+
+	if (d->error)
+		return d->code;
+	if (has_labels_of_before(d)) {
+		builder_sample_alike(d->b, stack, values);
+		return 0;
+	}
+	if (read_labels(d, &pid, &tid))
+		return d->code;
+	builder_sample(d->b, stack, (const struct fusee_label *)(const void *)d->labels.p,
+		       (uint32_t)(d->labels.len / sizeof(struct fusee_label)), pid, tid, values);
+	labels = d->before;
+	d->before = d->sample.labels;
+	d->sample.labels = labels;
+	d->has_before = true;
+	return 0;
+}
+
+static int read_sample(struct decoder *d, const uint8_t *p, size_t len)
 {
 	uint64_t t = d->in->time_nanos > 0 ? (uint64_t)d->in->time_nanos : 0;
-	uint32_t pid = 0, tid = 0, stack;
+	int r = pprof_sample_read(&d->sample, p, len);
+	const int64_t *times = (const int64_t *)(const void *)d->sample.times.p;
 
-	if (s->n_value != d->in->n_sample_type)
+	if (r)
+		return fail(d, r,
+			    r == -EINVAL ? "this is not a pprof profile, or it is damaged"
+					 : "no memory");
+	if (d->sample.values.len / sizeof(int64_t) != d->in->n_sample_type)
 		return fail(d, -EINVAL,
 			    "a sample has more or fewer values than there are sample types");
-	buf_reset(&d->stack);
-	for (size_t i = 0; i < s->n_location_id; i++) {
-		const struct id *l = ids_find(&d->locations, s->location_id[i]);
-
-		if (!l)
-			return fail(d, -EINVAL, "a sample's location is not in the profile");
-		if (buf_add(&d->stack, &l->index, sizeof(l->index)))
-			return fail(d, -ENOMEM, "no memory");
-	}
-	if (read_labels(d, s, &pid, &tid))
+	if (add_sample(d))
 		return d->code;
-	stack = builder_stack(d->b, (const uint32_t *)(const void *)d->stack.p,
-			      (uint32_t)s->n_location_id);
-	builder_sample(d->b, stack, (const struct fusee_label *)(const void *)d->labels.p,
-		       (uint32_t)(d->labels.len / sizeof(struct fusee_label)), pid, tid, s->value);
-	for (size_t i = 0; i < s->n_fusee_time; i++) {
-		t += (uint64_t)s->fusee_time[i];
+	for (size_t i = 0; i < d->sample.times.len / sizeof(*times); i++) {
+		t += (uint64_t)times[i];
 		builder_time(d->b, t);
 	}
 	return 0;
@@ -402,12 +430,18 @@ static int read_sample(struct decoder *d, const Sample *s)
 
 static void read_samples(struct decoder *d)
 {
-	if (d->in->n_sample && !d->in->n_sample_type) {
+	const uint8_t *p;
+	uint64_t len;
+
+	if (d->message->nsamples && !d->in->n_sample_type) {
 		fail(d, -EINVAL, "the profile has samples but no sample type");
 		return;
 	}
-	for (size_t i = 0; i < d->in->n_sample && !d->error; i++)
-		read_sample(d, d->in->sample[i]);
+	d->counted = true;
+	for (size_t i = 0; i < d->locations.n; i++)
+		d->counted &= d->locations.at[i].id == i + 1;
+	while (!d->error && pprof_next_sample(d->message, &p, &len))
+		read_sample(d, p, len);
 }
 
 /* ---- the rest ---- */
@@ -502,6 +536,7 @@ int pprof_decode(const void *bytes, size_t len, struct pprof_file **ret, const c
 	if (pprof_unpack(&m, bytes, len)) {
 		fail(&d, m.code, m.error);
 	} else {
+		d.message = &m;
 		d.in = m.profile;
 		convert(&d, f);
 	}
@@ -510,6 +545,8 @@ int pprof_decode(const void *bytes, size_t len, struct pprof_file **ret, const c
 	free(d.mappings.at);
 	free(d.functions.at);
 	free(d.locations.at);
+	pprof_sample_fini(&d.sample);
+	buf_fini(&d.before);
 	buf_fini(&d.lines);
 	buf_fini(&d.labels);
 	buf_fini(&d.stack);

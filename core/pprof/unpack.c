@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "base/buf.h"
+#include "pprof/internal/varint.h"
 #include "pprof/pprof.h"
 
 #define IN_STEP 65536
 #define WINDOW_GZIP (15 + 16)
-#define FIELD_TIME_NANOS 9
+enum { FIELD_SAMPLE = 2, FIELD_TIME_NANOS = 9 };
 #define CHUNK (1u << 20)
 #define CHUNK_HEAD 16u /* blocks are aligned to it */
 
@@ -70,59 +70,48 @@ static int gunzip(struct pprof_message *m, const uint8_t *p, size_t len, struct 
 
 /* ---- wire ---- */
 
-static bool get_varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
+static bool is_sample(uint32_t field, uint32_t wire)
 {
-	*v = 0;
-	for (uint32_t shift = 0; shift < 70; shift += 7) {
-		uint8_t byte;
-
-		if (*p == end)
-			return false;
-		byte = *(*p)++;
-		*v |= shift < 64 ? (uint64_t)(byte & 0x7f) << shift : 0;
-		if (!(byte & 0x80))
-			return true;
-	}
-	return false;
+	return field == FIELD_SAMPLE && wire == WIRE_BYTES;
 }
 
-/* Skips a field's value. *v: the value of a varint. */
-static bool skip_value(const uint8_t **p, const uint8_t *end, uint32_t wire, uint64_t *v)
+/* Checks that the bytes are a message, and copies all but the samples to m->rest. To protobuf two
+ * concatenated profiles are one message with the scalars of the second; they are recognized by
+ * their two times. */
+static int scan(struct pprof_message *m)
 {
-	uint64_t len = 0;
+	const uint8_t *p = m->samples, *rest = p;
+	uint32_t times = 0, field, wire;
 
-	*v = 0;
-	if (wire == 0)
-		return get_varint(p, end, v);
-	if (wire == 1)
-		len = 8;
-	else if (wire == 5)
-		len = 4;
-	else if (wire != 2 || !get_varint(p, end, &len))
-		return false;
-	if (len > (uint64_t)(end - *p))
-		return false;
-	*p += len;
-	return true;
-}
+	while (p < m->end) {
+		const uint8_t *begin = p, *at;
+		uint64_t v, len;
 
-/* Checks that the bytes are a message. To protobuf two concatenated profiles are one message with
- * the scalars of the second; they are recognized by their two times. */
-static int scan(struct pprof_message *m, const uint8_t *p, size_t len)
-{
-	const uint8_t *end = p + len;
-	uint32_t times = 0;
-
-	while (p < end) {
-		uint64_t tag, v;
-
-		if (!get_varint(&p, end, &tag) || !(tag >> 3) || tag > UINT32_MAX ||
-		    !skip_value(&p, end, tag & 7, &v))
+		if (!get_tag(&p, m->end, &field, &wire) || !field ||
+		    !get_value(&p, m->end, wire, &v, &at, &len))
 			return fail(m, -EINVAL, "this is not a pprof profile, or it is truncated");
-		if (tag >> 3 == FIELD_TIME_NANOS && v && times++)
+		if (field == FIELD_TIME_NANOS && v && times++)
 			return fail(m, -EINVAL, "several profiles are concatenated in this file");
+		if (is_sample(field, wire)) {
+			buf_add(&m->rest, rest, (size_t)(begin - rest));
+			rest = p;
+			m->nsamples++;
+		}
 	}
-	return 0;
+	buf_add(&m->rest, rest, (size_t)(p - rest));
+	return m->rest.error ? fail(m, -ENOMEM, "no memory") : 0;
+}
+
+bool pprof_next_sample(struct pprof_message *m, const uint8_t **sample, uint64_t *len)
+{
+	uint32_t field, wire;
+	uint64_t v;
+
+	while (m->samples < m->end && get_tag(&m->samples, m->end, &field, &wire) &&
+	       get_value(&m->samples, m->end, wire, &v, sample, len))
+		if (is_sample(field, wire))
+			return true;
+	return false;
 }
 
 /* A piece of memory for many blocks; the next is behind it in the list. */
@@ -178,17 +167,20 @@ static void release(void *arg, void *p)
 
 static int unpack(struct pprof_message *m, const uint8_t *p, size_t len)
 {
-	if (scan(m, p, len))
+	m->samples = p;
+	m->end = p + len;
+	if (scan(m))
 		return m->code;
 	m->memory = PPROF_MEMORY_BASE + len * PPROF_MEMORY_FACTOR;
-	m->profile = perftools__profiles__profile__unpack(&m->allocator, len, p);
+	m->profile = perftools__profiles__profile__unpack(&m->allocator, m->rest.len,
+							  (const uint8_t *)m->rest.p);
+	buf_fini(&m->rest);
 	return m->profile ? 0 : fail(m, -EINVAL, "this is not a pprof profile, or it is damaged");
 }
 
 int pprof_unpack(struct pprof_message *m, const void *bytes, size_t len)
 {
 	const uint8_t *p = bytes;
-	struct buf plain = {0};
 
 	*m = (struct pprof_message){.allocator = {allocate, release, m}};
 	if (!len)
@@ -196,9 +188,8 @@ int pprof_unpack(struct pprof_message *m, const void *bytes, size_t len)
 	if (len < 2 || p[0] != 0x1f || p[1] != 0x8b)
 		return len > PPROF_MAX_BYTES ? fail(m, -EFBIG, "the profile is larger than 512 MiB")
 					     : unpack(m, p, len);
-	if (!gunzip(m, p, len, &plain))
-		unpack(m, (const uint8_t *)plain.p, plain.len);
-	buf_fini(&plain);
+	if (!gunzip(m, p, len, &m->plain))
+		unpack(m, (const uint8_t *)m->plain.p, m->plain.len);
 	return m->code;
 }
 
@@ -208,6 +199,8 @@ void pprof_message_free(struct pprof_message *m)
 		next = c->next;
 		free(c);
 	}
+	buf_fini(&m->plain);
+	buf_fini(&m->rest);
 	m->chunks = NULL;
 	m->profile = NULL;
 }

@@ -22,8 +22,8 @@ int builder_new(struct builder **ret)
 		return -ENOMEM;
 	if (dict_init_in(&b->strings, &b->arena) || dict_init_in(&b->functions, &b->arena) ||
 	    dict_init_in(&b->mappings, &b->arena) || dict_init_in(&b->locations, &b->arena) ||
-	    dict_init_in(&b->stacks, &b->arena) || dict_init_in(&b->samples, &b->arena) ||
-	    buf_add(&b->mapping_flags, &zero, sizeof(zero))) {
+	    dict_init_in(&b->label_sets, &b->arena) || builder_stacks_init(b) ||
+	    builder_samples_init(b) || buf_add(&b->mapping_flags, &zero, sizeof(zero))) {
 		builder_free(b);
 		return -ENOMEM;
 	}
@@ -158,12 +158,15 @@ uint32_t builder_location(struct builder *b, const struct fusee_location *l,
 
 uint32_t builder_stack(struct builder *b, const uint32_t *locations, uint32_t n)
 {
+	uint32_t id;
+
 	if (builder_is_closed(b))
 		return BUILDER_NONE;
 	for (uint32_t i = 0; i < n; i++)
 		if (outside(&b->locations, locations[i]))
 			return builder_fail(b, -EINVAL);
-	return n ? add(b, &b->stacks, locations, (size_t)n * sizeof(*locations)) : 0;
+	id = n ? builder_stacks_add(b, locations, n) : 0;
+	return id == BUILDER_NONE ? builder_fail(b, -ENOMEM) : id;
 }
 
 uint32_t builder_type(struct builder *b, const char *type, const char *unit)
@@ -218,48 +221,65 @@ static uint32_t sort_labels(struct builder *b, const struct fusee_label *labels,
 	return kept;
 }
 
-static uint32_t sample_of(struct builder *b, uint32_t stack, const struct fusee_label *labels,
-			  uint32_t nlabels, uint32_t pid, uint32_t tid)
+/* The labels' id in label_sets. */
+static uint32_t label_set_of(struct builder *b, const struct fusee_label *labels, uint32_t n)
 {
-	struct {
-		struct sample_key key;
-		struct label_key labels[MAX_LABELS];
-	} k;
-	uint32_t n = sort_labels(b, labels, nlabels, k.labels);
+	struct label_key sorted[MAX_LABELS];
+	uint32_t kept = n ? sort_labels(b, labels, n, sorted) : 0;
 
-	k.key = (struct sample_key){stack, pid, tid, n, b->part, 0};
-	return add(b, &b->samples, &k, sizeof(k.key) + n * sizeof(*k.labels));
+	return kept ? add(b, &b->label_sets, sorted, kept * sizeof(*sorted)) : 0;
 }
 
-int builder_sample(struct builder *b, uint32_t stack, const struct fusee_label *labels,
-		   uint32_t nlabels, uint32_t pid, uint32_t tid, const int64_t *values)
+/* Adds values to the sample with this stack, labels, pid and tid. */
+static int add_values(struct builder *b, const struct fusee_sample *key, const int64_t *values)
 {
 	size_t size = b->ntypes * sizeof(*values);
-	uint32_t id;
+	uint32_t id = builder_samples_add(b, key);
 	int64_t *v;
 
-	if (builder_is_closed(b))
-		return b->error;
-	if (outside(&b->stacks, stack) || !b->ntypes) {
-		builder_fail(b, -EINVAL);
-		return b->error;
-	}
-	id = sample_of(b, stack, labels, nlabels, pid, tid);
-	if (b->error)
-		return b->error;
-	if (b->values.len < id * size) {
+	if (id != BUILDER_NONE && b->values.len < id * size) {
 		v = buf_grow(&b->values, size);
-		if (!v) {
-			builder_fail(b, -ENOMEM);
-			return b->error;
-		}
-		memset(v, 0, size);
+		if (v)
+			memset(v, 0, size);
+	}
+	if (id == BUILDER_NONE || b->values.error) {
+		builder_fail(b, -ENOMEM);
+		return b->error;
 	}
 	v = (int64_t *)(void *)(b->values.p + (id - 1) * size);
 	for (uint32_t i = 0; i < b->ntypes; i++)
 		saturate_add(&v[i], values[i]);
 	b->last = id;
 	return 0;
+}
+
+/* May a sample be added? */
+static bool sample_may_be(struct builder *b, uint32_t stack)
+{
+	if (!builder_is_closed(b) && (stack >= b->stacks.n || !b->ntypes))
+		builder_fail(b, -EINVAL);
+	return !b->error;
+}
+
+int builder_sample(struct builder *b, uint32_t stack, const struct fusee_label *labels,
+		   uint32_t nlabels, uint32_t pid, uint32_t tid, const int64_t *values)
+{
+	struct fusee_sample key = {.stack = stack, .pid = pid, .tid = tid};
+
+	if (!sample_may_be(b, stack))
+		return b->error;
+	key.first_label = label_set_of(b, labels, nlabels);
+	return b->error ? b->error : add_values(b, &key, values);
+}
+
+int builder_sample_alike(struct builder *b, uint32_t stack, const int64_t *values)
+{
+	struct fusee_sample key = b->samples.at[b->last];
+
+	if (!sample_may_be(b, stack))
+		return b->error;
+	key.stack = stack;
+	return add_values(b, &key, values);
 }
 
 int builder_time(struct builder *b, uint64_t ns)
@@ -363,19 +383,29 @@ void builder_resource(struct builder *b, const char *key, const char *value)
 		builder_fail(b, -ENOMEM);
 }
 
+static uint64_t slots_bytes(const struct slots *s)
+{
+	return s->n * sizeof(*s->at);
+}
+
 static uint64_t dict_bytes(const struct dict *d)
 {
-	return d->bytes + d->chunk_free + d->cap * sizeof(*d->entries) +
-	       d->nslots * sizeof(*d->slots);
+	return d->bytes + d->chunk_free + d->cap * sizeof(*d->entries) + slots_bytes(&d->slots);
 }
 
 uint64_t builder_bytes(const struct builder *b)
 {
+	const struct builder_stacks *s = &b->stacks;
+
 	return sizeof(*b) + dict_bytes(&b->strings) + dict_bytes(&b->functions) +
-	       dict_bytes(&b->mappings) + dict_bytes(&b->locations) + dict_bytes(&b->stacks) +
-	       dict_bytes(&b->samples) + b->mapping_flags.cap + b->values.cap + b->types.cap +
-	       b->losses.cap + b->comments.cap + b->resource.cap + b->is_comment.cap +
-	       b->scratch.cap + b->times.cap + b->table_bytes;
+	       dict_bytes(&b->mappings) + dict_bytes(&b->locations) + dict_bytes(&b->label_sets) +
+	       s->cap * sizeof(*s->at) + s->hashes_cap * sizeof(*s->hashes) +
+	       s->locations_cap * sizeof(*s->locations) + slots_bytes(&s->slots) +
+	       b->samples.cap * sizeof(*b->samples.at) +
+	       b->samples.parts_cap * sizeof(*b->samples.parts) + slots_bytes(&b->samples.slots) +
+	       b->mapping_flags.cap + b->values.cap + b->types.cap + b->losses.cap +
+	       b->comments.cap + b->resource.cap + b->is_comment.cap + b->scratch.cap +
+	       b->times.cap + b->table_bytes;
 }
 
 struct fusee_profile *builder_profile(struct builder *b)

@@ -37,6 +37,8 @@ uint32_t builder_type(struct builder *, const char *type, const char *unit);
  * -errno. */
 int builder_sample(struct builder *, uint32_t stack, const struct fusee_label *labels,
 		   uint32_t nlabels, uint32_t pid, uint32_t tid, const int64_t *values);
+/* The same, with the labels, pid and tid of the sample before. 0 or -errno. */
+int builder_sample_alike(struct builder *, uint32_t stack, const int64_t *values);
 /* Adds a time, CLOCK_REALTIME ns, to the sample that builder_sample() has added last; without one
  * nothing happens. 0 or -errno. */
 int builder_time(struct builder *, uint64_t ns);

@@ -78,37 +78,58 @@ static void make_locations(struct builder *b)
 
 static void make_stacks(struct builder *b)
 {
-	struct fusee_stack *s = table(b, &b->profile.stacks, b->stacks.n, sizeof(*s));
+	b->profile.stacks = (struct fusee_table){b->stacks.at, b->stacks.n, sizeof(*b->stacks.at)};
+	b->profile.stack_locations = (struct fusee_table){b->stacks.locations, b->stacks.nlocations,
+							  sizeof(*b->stacks.locations)};
+}
+
+static void make_label(const struct builder *b, const struct label_key *from,
+		       struct fusee_label *to)
+{
+	*to = (struct fusee_label){.key = builder_text(b, from->key), .num = from->num};
+	if (from->is_str)
+		to->str = builder_text(b, from->str);
+	else
+		to->unit = builder_text(b, from->unit);
+}
+
+/* The labels of each set. Returns where those of each begin. NULL: no memory. */
+static uint32_t *make_labels(struct builder *b)
+{
+	uint32_t *first = arena_add(&b->arena, (b->label_sets.n + 1ull) * sizeof(*first));
+	struct fusee_label *to;
 	uint64_t n = 0;
-	uint32_t *to;
 
-	for (uint32_t i = 1; s && i < b->stacks.n; i++) {
-		s[i].first = (uint32_t)n;
-		s[i].n = b->stacks.entries[i].len / sizeof(*to);
-		n += s[i].n;
+	for (uint32_t i = 0; i < b->label_sets.n; i++)
+		n += b->label_sets.entries[i].len / sizeof(struct label_key);
+	to = table(b, &b->profile.labels, n, sizeof(*to));
+	for (uint32_t i = 0; first && to && i < b->label_sets.n; i++) {
+		const struct label_key *from = b->label_sets.entries[i].key;
+		uint32_t own = b->label_sets.entries[i].len / (uint32_t)sizeof(*from);
+
+		for (uint32_t k = 0; k < own; k++)
+			make_label(b, &from[k], &to[first[i] + k]);
+		first[i + 1] = first[i] + own;
 	}
-	to = table(b, &b->profile.stack_locations, n, sizeof(*to));
-	for (uint32_t i = 1; s && to && i < b->stacks.n; i++)
-		memcpy(&to[s[i].first], b->stacks.entries[i].key, b->stacks.entries[i].len);
+	return to ? first : NULL;
 }
 
-static void make_labels(struct builder *b, const struct sample_key *k, struct fusee_label *to)
+/* first_label becomes an index of labels. */
+static void place_labels(struct builder *b)
 {
-	const struct label_key *from = (const struct label_key *)(k + 1);
+	const uint32_t *first = make_labels(b);
 
-	for (uint32_t i = 0; i < k->nlabels; i++) {
-		to[i] = (struct fusee_label){.key = builder_text(b, from[i].key),
-					     .num = from[i].num};
-		if (from[i].is_str)
-			to[i].str = builder_text(b, from[i].str);
-		else
-			to[i].unit = builder_text(b, from[i].unit);
+	if (!first) {
+		builder_fail(b, -ENOMEM);
+		return;
 	}
-}
+	for (uint32_t i = 1; i < b->samples.n; i++) {
+		struct fusee_sample *s = &b->samples.at[i];
+		uint32_t set = s->first_label;
 
-static uint32_t part_of(const struct builder *b, uint32_t id)
-{
-	return ((const struct sample_key *)b->samples.entries[id].key)->part;
+		s->first_label = first[set];
+		s->nlabels = first[set + 1] - first[set];
+	}
 }
 
 /* places[id - 1]: where the sample is in the profile. NULL: no memory. */
@@ -118,11 +139,11 @@ static uint32_t *place_samples(struct builder *b)
 		 *next = calloc(b->nparts + 2ull, sizeof(*next));
 
 	for (uint32_t i = 1; places && next && i < b->samples.n; i++)
-		next[part_of(b, i) + 1]++;
+		next[b->samples.parts[i] + 1]++;
 	for (uint32_t p = 0; places && next && p < b->nparts; p++)
 		next[p + 1] += next[p];
 	for (uint32_t i = 1; places && next && i < b->samples.n; i++)
-		places[i - 1] = next[part_of(b, i)]++;
+		places[i - 1] = next[b->samples.parts[i]]++;
 	if (!next) {
 		free(places);
 		places = NULL;
@@ -133,15 +154,19 @@ static uint32_t *place_samples(struct builder *b)
 	return places;
 }
 
-/* Moves the values of samples whose place differs from the order of their addition. */
-static void move_values(struct builder *b, const uint32_t *places)
+/* Puts samples and their values in the order of their parts, if there are several. */
+static void move_samples(struct builder *b, const uint32_t *places)
 {
 	size_t size = b->ntypes * sizeof(int64_t);
-	char *to = table(b, &b->profile.values, b->samples.n - 1, (uint32_t)size);
+	uint32_t n = b->samples.n - 1;
+	struct fusee_sample *s = table(b, &b->profile.samples, n, sizeof(*s));
+	char *values = b->ntypes ? table(b, &b->profile.values, n, (uint32_t)size) : NULL;
 
-	for (uint32_t i = 1; to && i < b->samples.n; i++)
-		memcpy(to + places[i - 1] * size, b->values.p + (i - 1) * size, size);
-	if (to)
+	for (uint32_t i = 0; s && i < n; i++)
+		s[places[i]] = b->samples.at[i + 1];
+	for (uint32_t i = 0; values && i < n; i++)
+		memcpy(values + places[i] * size, b->values.p + i * size, size);
+	if (values)
 		buf_fini(&b->values);
 }
 
@@ -152,8 +177,8 @@ static int compare_times(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* The times of each sample, in order. */
-static void make_times(struct builder *b, struct fusee_sample *s, const uint32_t *places)
+/* The times of each sample, in order. s: sample of the builder's number less 1. */
+static void make_times(struct builder *b, struct fusee_sample *s)
 {
 	const struct sample_time *t = (const struct sample_time *)(const void *)b->times.p;
 	size_t n = b->times.len / sizeof(*t);
@@ -162,14 +187,14 @@ static void make_times(struct builder *b, struct fusee_sample *s, const uint32_t
 	if (!to)
 		return;
 	for (size_t i = 0; i < n; i++)
-		s[places[t[i].sample - 1]].ntimes++;
+		s[t[i].sample - 1].ntimes++;
 	for (uint32_t i = 0; i < b->samples.n - 1; i++) {
 		s[i].first_time = first;
 		first += s[i].ntimes;
 		s[i].ntimes = 0;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct fusee_sample *own = &s[places[t[i].sample - 1]];
+		struct fusee_sample *own = &s[t[i].sample - 1];
 
 		to[own->first_time + own->ntimes++] = t[i].ns;
 	}
@@ -180,29 +205,18 @@ static void make_times(struct builder *b, struct fusee_sample *s, const uint32_t
 
 static void make_samples(struct builder *b)
 {
-	uint32_t *places = place_samples(b);
-	struct fusee_sample *s = table(b, &b->profile.samples, b->samples.n - 1, sizeof(*s));
-	struct fusee_label *labels;
-	uint64_t n = 0;
+	struct fusee_sample *s = b->samples.at + 1;
+	uint32_t *places;
 
-	for (uint32_t i = 1; s && places && i < b->samples.n; i++) {
-		const struct sample_key *k = b->samples.entries[i].key;
-
-		s[places[i - 1]] = (struct fusee_sample){.stack = k->stack,
-							 .first_label = (uint32_t)n,
-							 .nlabels = k->nlabels,
-							 .pid = k->pid,
-							 .tid = k->tid};
-		n += k->nlabels;
-	}
-	labels = table(b, &b->profile.labels, n, sizeof(*labels));
-	for (uint32_t i = 1; s && places && labels && i < b->samples.n; i++)
-		make_labels(b, b->samples.entries[i].key, labels + s[places[i - 1]].first_label);
+	place_labels(b);
+	make_times(b, s);
+	b->profile.samples = (struct fusee_table){s, b->samples.n - 1, sizeof(*s)};
 	b->profile.values.at = b->values.p;
-	if (s && places)
-		make_times(b, s, places);
-	if (places && b->nparts > 1 && b->ntypes)
-		move_values(b, places);
+	if (b->nparts <= 1)
+		return;
+	places = place_samples(b);
+	if (places)
+		move_samples(b, places);
 	free(places);
 }
 
@@ -268,7 +282,7 @@ void builder_places(const struct builder *b, struct builder_place *places, uint3
 
 	memset(places, 0, (n + 1ull) * sizeof(*places));
 	for (uint32_t i = 1; i < b->samples.n; i++)
-		places[part_of(b, i) < n ? part_of(b, i) + 1 : 0].sample++;
+		places[b->samples.parts[i] < n ? b->samples.parts[i] + 1 : 0].sample++;
 	for (size_t i = 0; i < b->losses.len / sizeof(*loss); i++)
 		places[loss[i].part < n ? loss[i].part + 1 : 0].loss++;
 	places[0] = (struct builder_place){0};

@@ -50,5 +50,5 @@ struct fusee_str tally_key(const struct tally *t, uint32_t i)
 uint64_t tally_bytes(const struct tally *t)
 {
 	return t->keys.bytes + t->keys.cap * sizeof(*t->keys.entries) +
-	       t->keys.nslots * sizeof(*t->keys.slots) + t->sums.cap;
+	       t->keys.slots.n * sizeof(*t->keys.slots.at) + t->sums.cap;
 }

@@ -655,6 +655,52 @@ TEST_OF_BUILDER(containers)
 	buf_fini(&all);
 }
 
+/* Samples that writers may write in other ways, and bytes that are no sample. */
+TEST(forms_of_samples)
+{
+	static const struct {
+		const char *sample, *text;
+		size_t len;
+		int64_t value; /* of the one sample */
+	} forms[] = {
+		{"\x0a\x01\x01\x12\x01\x05", "", 6, 5},           /* packed numbers */
+		{"\x08\x01\x10\x05", "", 4, 5},                   /* single numbers */
+		{"\x12\x02\x85\x01\x0a\x00\x08\x01", "", 8, 133}, /* in two parts, of two bytes */
+		{"\x08\x01\x10\x05\x25zzzz\x29zzzzzzzz\x32\x01z", "", 21, 5}, /* other fields */
+		{"\x08\x01\x10\xfb\xff\xff\xff\xff\xff\xff\xff\xff\x01", "", 13, -5},
+		{"\x08\x81\x80\x00\x10\x05", "", 6, 5}, /* a long form of 1 */
+		{"\x08\x02\x10\x05", "a sample's location is not in the profile", 4, 0},
+		{"\x08\x01\x10\x05\x10\x05",
+		 "a sample has more or fewer values than there are sample types", 6, 0},
+		{"\x0d zzz\x10\x05", "this is not a pprof profile, or it is damaged", 7, 0},
+		{"\x08\x01\x12\x02\x85\x85", "this is not a pprof profile, or it is damaged", 6, 0},
+		{"\x08\x01\x10\x05\x18\x01", "this is not a pprof profile, or it is damaged", 6, 0},
+		{"\x08\x01\x10\x05\x1a\x02\x0a\x00",
+		 "this is not a pprof profile, or it is damaged", 8, 0},
+		{"\x08\x01\x10\x05\x1b", "this is not a pprof profile, or it is damaged", 5, 0},
+		{"\x08\x01\x10\x05\x1a\x04\x08\x01\x10\x09",
+		 "a string's number is outside the string table", 10, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		struct buf bytes = {0};
+		struct pprof_file *f;
+
+		buf_add(&bytes, "\x0a\x02\x08\x01\x12", 5); /* a type, and the sample */
+		buf_add(&bytes, (const char[]){(char)forms[i].len}, 1);
+		buf_add(&bytes, forms[i].sample, forms[i].len);
+		buf_add(&bytes, "\x22\x02\x08\x01\x32\x00\x32\x01x", 9);
+		expect_bytes(&bytes, forms[i].text);
+		if (!*forms[i].text) {
+			f = decode(&bytes);
+			CHECK_INT(pprof_profile(f)->samples.n, 1);
+			CHECK_INT(*FUSEE_AT(int64_t, pprof_profile(f)->values, 0), forms[i].value);
+			pprof_free(f);
+		}
+		buf_fini(&bytes);
+	}
+}
+
 TEST_OF_BUILDER(truncated_anywhere)
 {
 	const struct fusee_profile *p = finished(b);
@@ -704,7 +750,7 @@ TEST(bombs)
 	buf_fini(&gz);
 }
 
-/* Empty samples: two bytes each, and a hundred times that in memory. */
+/* Empty functions: two bytes each, and a hundred times that in memory. */
 TEST(bomb_of_messages)
 {
 	struct buf bytes = {0};
@@ -712,7 +758,7 @@ TEST(bomb_of_messages)
 	const char *text;
 
 	for (int i = 0; i < 2 << 20; i++)
-		buf_add(&bytes, "\x12\x00", 2);
+		buf_add(&bytes, "\x2a\x00", 2);
 	CHECK_INT(pprof_decode(bytes.p, bytes.len, &f, &text), -EFBIG);
 	CHECK_STR(text, "this profile would take far more memory than its size explains");
 	buf_fini(&bytes);

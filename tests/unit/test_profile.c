@@ -104,6 +104,41 @@ TEST_OF_BUILDER(samples_add_up)
 	CHECK(label->str.len == 1 && *label->str.p == '1');
 }
 
+TEST_OF_BUILDER(samples_alike)
+{
+	uint32_t l = location(b, "f", 1), stack = builder_stack(b, &l, 1);
+	struct fusee_label x = {.key = str("x"), .str = str("1")};
+	const struct fusee_profile *p;
+	const struct fusee_sample *s;
+	const int64_t v = 1;
+
+	CHECK_INT(builder_type(b, "samples", "count"), 0);
+	CHECK_INT(builder_sample_alike(b, 0, &v), 0); /* of none: without labels */
+	CHECK_INT(builder_sample(b, 0, &x, 1, 7, 8, &v), 0);
+	CHECK_INT(builder_sample_alike(b, stack, &v), 0);
+	CHECK_INT(builder_sample_alike(b, stack, &v), 0);
+	CHECK_INT(builder_sample(b, stack, &x, 1, 7, 8, &v), 0);
+	p = finished(b);
+	CHECK_INT(p->samples.n, 3);
+	CHECK_INT(p->labels.n, 1);
+	CHECK_INT(FUSEE_AT(struct fusee_sample, p->samples, 0)->nlabels, 0);
+	s = FUSEE_AT(struct fusee_sample, p->samples, 2);
+	CHECK_INT(s->stack, stack);
+	CHECK_INT(s->pid, 7);
+	CHECK_INT(s->tid, 8);
+	CHECK_INT(s->nlabels, 1);
+	CHECK_INT(*FUSEE_AT(struct fusee_label, p->labels, s->first_label)->str.p, '1');
+	CHECK_INT(*FUSEE_AT(int64_t, p->values, 2), 3);
+}
+
+TEST_OF_BUILDER(no_such_stack)
+{
+	const int64_t v = 1;
+
+	CHECK_INT(builder_type(b, "samples", "count"), 0);
+	CHECK_INT(builder_sample_alike(b, 1, &v), -EINVAL);
+}
+
 static int64_t value_of(const struct fusee_profile *p, uint32_t sample)
 {
 	return *FUSEE_AT(int64_t, p->values, sample);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder, for builder.c (what is added) and builder_finish.c (the profile). Only they include
- * this. */
+/* The builder, for builder.c, builder_stacks.c and builder_samples.c (what is added) and
+ * builder_finish.c (the profile). Only they include this. */
 #ifndef PROFILE_BUILDER_STATE_H
 #define PROFILE_BUILDER_STATE_H
 
@@ -12,11 +12,6 @@
 #include "profile/builder.h"
 
 enum { LABEL_STR = 1 };
-
-/* Samples with an equal key are added up. Followed by the labels. No padding. */
-struct sample_key {
-	uint32_t stack, pid, tid, nlabels, part, zero;
-};
 
 struct label_key {
 	uint32_t key, str, unit, is_str;
@@ -34,6 +29,26 @@ struct sample_time {
 	uint32_t sample, pad; /* id in samples */
 };
 
+/* Stacks, in the form of the profile's tables. */
+struct builder_stacks {
+	struct fusee_stack *at; /* 0 is the empty stack */
+	uint32_t *hashes;
+	uint32_t *locations;
+	uint32_t n, nlocations;
+	size_t cap, hashes_cap, locations_cap;
+	struct slots slots;
+};
+
+/* Samples as they will be in the profile, but that first_label is an id in label_sets. 0 is none.
+ */
+struct builder_samples {
+	struct fusee_sample *at;
+	uint32_t *parts;
+	uint32_t n;
+	size_t cap, parts_cap;
+	struct slots slots;
+};
+
 struct loss {
 	uint32_t reason;
 	enum loss_stage stage;
@@ -48,7 +63,10 @@ struct builder {
 	struct fusee_profile profile;
 	int error;
 	uint32_t ntypes, part, nparts; /* nparts: 0: builder_part() was not called */
-	struct dict strings, functions, mappings, locations, stacks, samples;
+	struct dict strings, functions, mappings, locations;
+	struct dict label_sets; /* struct label_key, each once, sorted by key */
+	struct builder_stacks stacks;
+	struct builder_samples samples;
 	struct buf mapping_flags; /* uint32_t by mapping */
 	struct buf values;        /* int64_t: ntypes for each sample, from id 1 on */
 	struct buf types;         /* struct fusee_value_type */
@@ -62,6 +80,17 @@ struct builder {
 	uint64_t table_bytes; /* of builder_finish() */
 	bool finished;
 };
+
+int builder_stacks_init(struct builder *);
+/* The number of the stack; BUILDER_NONE: no memory. The locations are checked. */
+uint32_t builder_stacks_add(struct builder *, const uint32_t *locations, uint32_t n);
+int builder_samples_init(struct builder *);
+/* The number of the sample of this stack, labels, pid and tid (key) and of the current part.
+ * BUILDER_NONE: no memory. */
+uint32_t builder_samples_add(struct builder *, const struct fusee_sample *key);
+/* Grows slots that have n elements, if one more needs it. hash_of: of an element. 0 or -ENOMEM. */
+int builder_slots_room(struct builder *, struct slots *, uint32_t n,
+		       uint32_t (*hash_of)(const struct builder *, uint32_t));
 
 static inline uint32_t builder_fail(struct builder *b, int error)
 {

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The stacks of a builder. A profile may have millions, most of them once: they are kept in the
+ * tables that the profile will have, so none is copied when it is finished.
+ */
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "profile/internal/builder_state.h"
+
+int builder_slots_room(struct builder *b, struct slots *s, uint32_t n,
+		       uint32_t (*hash_of)(const struct builder *, uint32_t))
+{
+	struct slots more = {.n = s->n ? s->n * 2 : 128};
+
+	if (!slots_are_few(s, n))
+		return 0;
+	more.at = arena_add(&b->arena, more.n * sizeof(*more.at));
+	if (!more.at)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		slots_add(&more, hash_of(b, i), i);
+	arena_drop(&b->arena, s->at, s->n * sizeof(*s->at));
+	*s = more;
+	return 0;
+}
+
+static uint32_t hash_of(const struct builder *b, uint32_t stack)
+{
+	return b->stacks.hashes[stack];
+}
+
+/* Room for one stack of n locations. 0 or -ENOMEM. */
+static int make_room(struct builder *b, uint32_t n)
+{
+	struct builder_stacks *s = &b->stacks;
+	void *at = arena_room(&b->arena, s->at, s->n, &s->cap, sizeof(*s->at)), *hashes;
+
+	if (!at)
+		return -ENOMEM;
+	s->at = at;
+	hashes = arena_room(&b->arena, s->hashes, s->n, &s->hashes_cap, sizeof(*s->hashes));
+	if (!hashes)
+		return -ENOMEM;
+	s->hashes = hashes;
+	while (s->locations_cap - s->nlocations < n) {
+		at = arena_room(&b->arena, s->locations, s->locations_cap, &s->locations_cap,
+				sizeof(*s->locations));
+		if (!at)
+			return -ENOMEM;
+		s->locations = at;
+	}
+	return builder_slots_room(b, &s->slots, s->n, hash_of);
+}
+
+static bool is(const struct builder_stacks *s, uint32_t i, const uint32_t *locations, uint32_t n)
+{
+	return s->at[i].n == n &&
+	       (!n || !memcmp(s->locations + s->at[i].first, locations, n * sizeof(*locations)));
+}
+
+uint32_t builder_stacks_add(struct builder *b, const uint32_t *locations, uint32_t n)
+{
+	struct builder_stacks *s = &b->stacks;
+	uint32_t hash = (uint32_t)XXH3_64bits(locations, (size_t)n * sizeof(*locations)), next;
+	struct slots_search at = slots_begin(hash);
+
+	if (s->n >= UINT32_MAX / 2 || n >= UINT32_MAX - s->nlocations || make_room(b, n))
+		return BUILDER_NONE;
+	while ((next = slots_next(&s->slots, &at)))
+		if (s->hashes[next - 1] == hash && is(s, next - 1, locations, n))
+			return next - 1;
+	if (n)
+		memcpy(s->locations + s->nlocations, locations, n * sizeof(*locations));
+	s->at[s->n] = (struct fusee_stack){s->nlocations, n};
+	s->hashes[s->n] = hash;
+	s->nlocations += n;
+	slots_put(&s->slots, &at, s->n);
+	return s->n++;
+}
+
+int builder_stacks_init(struct builder *b)
+{
+	return builder_stacks_add(b, NULL, 0) ? -ENOMEM : 0;
+}
