@@ -337,32 +337,69 @@ static int64_t size_of(const struct render_stack *s)
 	return saturate_abs(s->value ? s->value : s->base);
 }
 
-static int by_size(const void *a, const void *b)
+/* The number of stacks that are larger than size. */
+static uint32_t larger(const int64_t *sizes, uint32_t n, int64_t size)
 {
-	const struct render_stack *x = a, *y = b;
+	uint32_t larger = 0;
 
-	if (size_of(x) != size_of(y))
-		return size_of(x) > size_of(y) ? -1 : 1;
-	return (x->first > y->first) - (x->first < y->first);
+	for (uint32_t i = 0; i < n; i++)
+		larger += sizes[i] > size;
+	return larger;
 }
 
-/* Keeps the largest stacks of the model. Sums of functions stay those of all stacks. */
-static struct omitted omit_small(struct render_model *m)
+/* The size of the smallest of the MAX_STACKS largest stacks. */
+static int64_t smallest_drawn(const int64_t *sizes, uint32_t n)
 {
-	struct omitted o = {0};
+	int64_t low = 0, high = 0; /* at most MAX_STACKS are larger than high */
 
-	if (m->nstacks <= MAX_STACKS)
-		return o;
-	qsort(m->stacks, m->nstacks, sizeof(*m->stacks), by_size);
-	for (uint32_t i = MAX_STACKS; i < m->nstacks; i++) {
-		if (m->stacks[i].value > 0)
-			saturate_add(&o.value, m->stacks[i].value);
-		if (m->stacks[i].base > 0)
-			saturate_add(&o.base, m->stacks[i].base);
+	for (uint32_t i = 0; i < n; i++)
+		high = sizes[i] > high ? sizes[i] : high;
+	while (low < high) {
+		int64_t mid = low + (high - low) / 2;
+
+		if (larger(sizes, n, mid) <= MAX_STACKS)
+			high = mid;
+		else
+			low = mid + 1;
 	}
-	o.stacks = m->nstacks - MAX_STACKS;
-	m->nstacks = MAX_STACKS;
-	return o;
+	return high;
+}
+
+static void omit_stack(struct omitted *o, const struct render_stack *s)
+{
+	if (s->value > 0)
+		saturate_add(&o->value, s->value);
+	if (s->base > 0)
+		saturate_add(&o->base, s->base);
+	o->stacks++;
+}
+
+/* Keeps the largest stacks of the model, of those of a size the first. Sums of functions stay those
+ * of all stacks. 0 or -ENOMEM. */
+static int omit_small(struct render_model *m, struct omitted *o)
+{
+	uint32_t n = 0, equal;
+	int64_t *sizes, drawn;
+
+	*o = (struct omitted){0};
+	if (m->nstacks <= MAX_STACKS)
+		return 0;
+	sizes = malloc(m->nstacks * sizeof(*sizes));
+	if (!sizes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->nstacks; i++)
+		sizes[i] = size_of(&m->stacks[i]);
+	drawn = smallest_drawn(sizes, m->nstacks);
+	equal = MAX_STACKS - larger(sizes, m->nstacks, drawn);
+	for (uint32_t i = 0; i < m->nstacks; i++) {
+		if (sizes[i] > drawn || (sizes[i] == drawn && equal && equal--))
+			m->stacks[n++] = m->stacks[i];
+		else
+			omit_stack(o, &m->stacks[i]);
+	}
+	m->nstacks = n;
+	free(sizes);
+	return 0;
 }
 
 static void put_omitted(struct json *j, const struct render_model *m, const struct omitted *o,
@@ -465,12 +502,14 @@ static int put_head(struct json *j, const struct render_model *m, const struct r
 static int put_data(struct buf *out, struct render_model *m, const struct render_options *o,
 		    bool grouped)
 {
-	struct omitted omitted = omit_small(m);
 	const char *by = o->by ? o->by : "";
 	struct json j = {.out = out};
+	struct omitted omitted;
 	struct render_calls t;
-	int r = render_calls_make(&t, m);
+	int r = omit_small(m, &omitted);
 
+	if (!r)
+		r = render_calls_make(&t, m);
 	if (r)
 		return r;
 	json_open(&j, NULL);

@@ -34,7 +34,7 @@ static int add_stack(const struct render_model *m, const struct render_stack *s,
 
 	buf_reset(scratch);
 	for (uint32_t k = s->n; k-- > 0;) {
-		put_name(scratch, m->functions[m->frames[s->first + k].function].shown);
+		put_name(scratch, m->functions[render_frame_at(m, s, k)->function].shown);
 		buf_str(scratch, k ? ";" : "");
 	}
 	if (scratch->error)

@@ -57,7 +57,7 @@ static void put_stacks(const struct render_model *m, struct json *j)
 			json_int(j, "base", s->base);
 		json_list(j, "frames");
 		for (uint32_t k = 0; k < s->n; k++)
-			json_uint(j, NULL, m->frames[s->first + k].function);
+			json_uint(j, NULL, render_frame_at(m, s, k)->function);
 		json_end(j);
 		json_printf(j, "labels", "%.*s", (int)labels.len, labels.p);
 		json_end(j);

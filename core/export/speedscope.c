@@ -48,8 +48,8 @@ static int compare(const void *a, const void *b, void *model)
 				  *y = *(struct render_stack *const *)b;
 
 	for (uint32_t i = 1; i <= x->n && i <= y->n; i++) {
-		uint32_t f = m->frames[x->first + x->n - i].function,
-			 g = m->frames[y->first + y->n - i].function;
+		uint32_t f = render_frame_at(m, x, x->n - i)->function,
+			 g = render_frame_at(m, y, y->n - i)->function;
 
 		if (f != g)
 			return f < g ? -1 : 1;
@@ -125,7 +125,7 @@ static void put_stacks(const struct render_model *m, const struct entry *all, ui
 			json_line(j, 0);
 		json_list(j, NULL);
 		for (uint32_t k = all[i].stack->n; k-- > 0;)
-			json_uint(j, NULL, m->frames[all[i].stack->first + k].function);
+			json_uint(j, NULL, render_frame_at(m, all[i].stack, k)->function);
 		json_end(j);
 	}
 	json_end(j);

@@ -90,7 +90,7 @@ static int add_stack(struct render_calls *t, const struct render_model *m,
 		return 0;
 	}
 	for (uint32_t i = s->n; i-- > 0;) {
-		at = child(t, at, &m->frames[s->first + i]);
+		at = child(t, at, render_frame_at(m, s, i));
 		if (!at)
 			return -ENOMEM;
 	}

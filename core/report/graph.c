@@ -155,7 +155,7 @@ static int add_stack(struct edges *e, uint32_t i)
 	int ret = 0;
 
 	for (uint32_t k = s->n; k-- > 0 && !ret;) {
-		const struct render_frame *f = &m->frames[s->first + k];
+		const struct render_frame *f = render_frame_at(m, s, k);
 
 		if (!e->kept[f->function])
 			continue;

@@ -76,7 +76,7 @@ static int count(struct render_model *m)
 		const struct render_stack *s = &m->stacks[i];
 
 		for (uint32_t k = 0; k < s->n; k++) {
-			uint32_t at = m->frames[s->first + k].function;
+			uint32_t at = render_frame_at(m, s, k)->function;
 			struct render_function *f = &m->functions[at];
 
 			if (!k) {
@@ -117,7 +117,7 @@ static int keep_function(struct render_model *m, const char *name)
 		bool has = false;
 
 		for (uint32_t k = 0; k < s->n && !has; k++)
-			has = is[m->frames[s->first + k].function];
+			has = is[render_frame_at(m, s, k)->function];
 		if (has)
 			m->stacks[n++] = *s;
 	}
@@ -159,6 +159,7 @@ static void tables_free(struct render_tables *t)
 	buf_fini(&t->module_buf);
 	buf_fini(&t->group_buf);
 	buf_fini(&t->frame_buf);
+	arena_fini(&t->arena);
 	buf_fini(&t->stack_buf);
 	buf_fini(&t->scratch);
 	free(t);

@@ -60,10 +60,11 @@ struct render_frame {
 };
 
 struct render_stack {
-	uint32_t first, n;   /* frames, leaf first; n is never 0 */
-	uint32_t group;      /* index into groups */
-	int64_t value, base; /* of the profile and of the base; one of them is 0 */
-	double noise;        /* variance of value or base */
+	const uint32_t *frames; /* indices into frames, leaf first; of the profile or the model */
+	uint32_t n;             /* never 0 */
+	uint32_t group;         /* index into groups */
+	int64_t value, base;    /* of the profile and of the base; one of them is 0 */
+	double noise;           /* variance of value or base */
 };
 
 /* A function is identified by its name and its module: a file content, or the source file for code
@@ -87,7 +88,7 @@ struct render_model {
 	const struct fusee_profile *profile, *base; /* base: NULL without one */
 	struct fusee_str type, unit;                /* "cpu", "nanoseconds" */
 	struct render_function *functions;
-	struct render_frame *frames;
+	struct render_frame *frames; /* each once or a few times: stacks share them */
 	struct render_stack *stacks;
 	struct render_module *modules;
 	struct render_group *groups;
@@ -101,6 +102,12 @@ struct render_model {
 	/* private */
 	struct render_tables *tables;
 };
+
+static inline const struct render_frame *render_frame_at(const struct render_model *m,
+							 const struct render_stack *s, uint32_t k)
+{
+	return &m->frames[s->frames[k]];
+}
 
 /* base may be NULL. 0, -ENOMEM, or -EINVAL with a sentence in error->p (a bad regular expression,
  * no such type). */

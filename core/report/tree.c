@@ -82,7 +82,7 @@ static int grow(struct tree *t)
 
 		add_stack(call(t, 0), s);
 		for (uint32_t k = s->n; k-- > 0;) {
-			if (add_call(t, at, t->m->frames[s->first + k].function, &at))
+			if (add_call(t, at, render_frame_at(t->m, s, k)->function, &at))
 				return -ENOMEM;
 			add_stack(call(t, at), s);
 		}

@@ -163,7 +163,7 @@ static void add_stack(struct calls *c, uint32_t i)
 	uint32_t caller = UINT32_MAX;
 
 	for (uint32_t k = s->n; k-- > 0;) {
-		const struct render_frame *f = &c->m->frames[s->first + k];
+		const struct render_frame *f = render_frame_at(c->m, s, k);
 
 		if (!is_row(&c->m->functions[f->function]))
 			continue;

@@ -9,7 +9,7 @@
 // sources: core/base/buf.c core/base/clock.c core/base/arena.c core/base/dict.c core/base/guess.c core/base/json.c core/base/text.c
 // sources: core/base/hashmap.c core/base/metrics.c core/base/user_budget.c core/base/utf8.c core/target/labelset.c
 // sources: core/report/labels.c core/report/model.c core/report/modules.c
-// sources: core/report/change.c core/report/samples.c core/report/text.c core/profile/omit.c
+// sources: core/report/change.c core/report/samples.c core/report/frames.c core/report/text.c core/profile/omit.c
 // sources: core/fetcher/servers.c
 // flags: -I/usr/include/lua5.4 -Itests
 // libs: -llua5.4 -lpcre2-8

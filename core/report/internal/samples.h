@@ -3,13 +3,15 @@
 #ifndef REPORT_SAMPLES_H
 #define REPORT_SAMPLES_H
 
+#include "base/arena.h"
 #include "report/labels.h"
 #include "report/model.h"
 
 /* The tables of a model while they grow. An id in a dict less 1 is the index in the table. */
 struct render_tables {
 	struct dict functions, modules, groups;
-	struct dict texts; /* texts that no profile has; their addresses do not change */
+	struct arena arena; /* has the frames of stacks */
+	struct dict texts;  /* texts that no profile has; their addresses do not change */
 	struct buf function_buf, module_buf, group_buf, frame_buf, stack_buf;
 	struct buf scratch;
 };
