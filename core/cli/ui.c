@@ -86,6 +86,7 @@ static int open_place(struct ui_command_options *o, const char *place)
 
 	if (result || (!o->agent && !is_store(place)))
 		return result;
+	o->ui.live = o->agent;
 	o->ui.place = o->agent ? "the agent's profiles" : place;
 	o->ui.npaths = 0;
 	return 0;

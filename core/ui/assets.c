@@ -29,6 +29,7 @@ EMBED(ui_share, PAGE "share.js");
 EMBED(ui_time_js, PAGE "time.js");
 EMBED(ui_chart, PAGE "chart.js");
 EMBED(ui_brush, PAGE "brush.js");
+EMBED(ui_follow, PAGE "follow.js");
 EMBED(ui_tracks_js, PAGE "tracks.js");
 EMBED(ui_numbers, "ui_numbers.js"); /* generated from the flame graph's script */
 
@@ -52,6 +53,7 @@ const struct ui_asset ui_assets[] = {
 	{"time.js", SCRIPT, ui_time_js, ui_time_js_end},
 	{"chart.js", SCRIPT, ui_chart, ui_chart_end},
 	{"brush.js", SCRIPT, ui_brush, ui_brush_end},
+	{"follow.js", SCRIPT, ui_follow, ui_follow_end},
 	{"tracks.js", SCRIPT, ui_tracks_js, ui_tracks_js_end},
 	{"numbers.js", SCRIPT, ui_numbers, ui_numbers_end},
 	{"flamegraph.css", STYLE, NULL, NULL},

@@ -205,6 +205,7 @@ static void begin_profiles(void *arg, struct http_request *q, char *query)
 	json_open(&j, NULL);
 	json_text(&j, "folder", f->folder);
 	json_text(&j, "place", u->profiles.place);
+	json_flag(&j, "live", u->live);
 	json_list(&j, "files");
 	for (uint32_t i = 0; i < f->n; i++)
 		if (f->files[i].bytes >= 0)

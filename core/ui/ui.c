@@ -77,7 +77,7 @@ static int serve(struct ui_server *u, bool browser)
 
 int ui_serve(const struct ui_options *o)
 {
-	struct ui_server u = {.listen = o->listen};
+	struct ui_server u = {.listen = o->listen, .live = o->live};
 	int r = ui_files_open(&u.profiles.files, o->paths, o->npaths);
 
 	if (ui_profiles_open(&u.profiles, o->store, o->place) && !r) {

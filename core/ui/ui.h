@@ -15,6 +15,7 @@ struct ui_options {
 	 * name, where no files are listed. */
 	struct store *store;
 	const char *place;
+	bool live;          /* it becomes more: the page shows what is new */
 	const char *listen; /* as in http.h; NULL: a free port of loopback */
 	bool browser;       /* opens the page where there is a desktop */
 };

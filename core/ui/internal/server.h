@@ -21,12 +21,13 @@ struct ui_server {
 	struct ui_models models; /* of profiles whose number of changes is: */
 	uint64_t models_at;
 	const char *listen;
+	bool live;               /* the page shows what is new */
 	uint32_t shown;          /* pages that are open now */
 	struct loop_timer *idle; /* runs while none is, once one was */
 };
 
-/* Begins to answer; the profiles are those of the caller, which sets `loop`, `profiles` and
- * `listen`. 0 or -errno, with one malloc'ed sentence in *text (NULL: no memory). */
+/* Begins to answer; the profiles are those of the caller, which sets `loop`, `profiles`,
+ * `listen` and `live`. 0 or -errno, with one malloc'ed sentence in *text (NULL: no memory). */
 int ui_server_open(struct ui_server *, char **text);
 void ui_server_close(struct ui_server *);
 #endif

@@ -2,7 +2,7 @@
 // The selection. The address bar has it, so that links lead to it and the browser's button goes back to it.
 // file and base: numbers of files, separated by commas, or "all": the profiles that begin at from <= t < to, in ms.
 const RANGES = ["from", "to", "base_from", "base_to", "span_from", "span_to"];
-const TEXTS = ["view", "type", "function", "by", "graph"];
+const TEXTS = ["view", "type", "function", "by", "graph", "follow"];
 const EMPTY = { file: null, base: null, where: [] };
 for (const name of [...TEXTS, ...RANGES])
 	EMPTY[name] = "";
@@ -41,7 +41,7 @@ function format(s) {
 const hasRange = profiles => profiles !== null && !profiles.includes(",");
 // The query of a request for data: the selection without what only decides how data is shown.
 export function query(s) {
-	const own = { ...s, view: "", graph: "", by: "", span_from: "", span_to: "" };
+	const own = { ...s, view: "", graph: "", by: "", follow: "", span_from: "", span_to: "" };
 	if (!hasRange(s.file))
 		own.from = own.to = "";
 	if (!hasRange(s.base))

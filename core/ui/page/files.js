@@ -8,11 +8,12 @@ import { select } from "./address.js";
 const WITH_TYPES = 200; // profiles of the list that are read to show their types
 const MAX_ADDED = 32; // UI_MAX_ADDED of selection.h
 
-export let files = [], place = null;
+export let files = [], place = null, live = false;
 export async function lookForFiles() {
 	const list = await profiles();
 	files = list.files.map(f => ({ ...f, file: String(f.file) })).sort((a, b) => b.time - a.time || a.file - b.file);
 	place = list.place;
+	live = list.live;
 }
 export function nameOf(file) {
 	const n = file.split(",").length;
@@ -29,7 +30,7 @@ export function counted(d) {
 // Selects all profiles, in the range that the server proposes first.
 export async function chooseAll(change = {}, step = true) {
 	const { from = "", to = "" } = await firstRange();
-	const range = { from: String(from), to: String(to), span_from: String(from), span_to: String(to) };
+	const range = { from: String(from), to: String(to), span_from: String(from), span_to: String(to), follow: live ? "1" : "" };
 	select({ file: "all", base: null, type: "", where: [], function: "", ...range, ...change }, step);
 }
 export const when = ms => new Date(ms).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });

@@ -31,6 +31,7 @@ export async function showGraph(root, current, onKey) {
 		written = current.graph;
 		return;
 	}
+	const before = current.follow && frame?.isConnected ? frame : null; // is seen until the new one is ready
 	zoomed.name = "";
 	shown = data;
 	written = current.graph;
@@ -39,8 +40,16 @@ export async function showGraph(root, current, onKey) {
 	frame.fusee = host(onKey);
 	const loaded = new Promise(done => { frame.onload = done; });
 	frame.src = `graph.html?${data}`;
-	root.replaceChildren(frame);
+	if (before) {
+		frame.className = "next";
+		root.append(frame);
+	} else {
+		root.replaceChildren(frame);
+	}
+	const own = frame;
 	await loaded;
+	before?.remove();
+	own.className = "";
 	if (frame.contentDocument && !frame.contentDocument.getElementById("canvas"))
 		throw new Error(problem(frame.contentDocument.body.textContent));
 }

@@ -4,6 +4,7 @@ import { onSelect, query, select, selection } from "./address.js";
 import { about, data, hold } from "./data.js";
 import { $, button, element, fill } from "./element.js";
 import { chooseAll, counted, files, hasAll, lookForFiles, nameOf, place, showFiles, when } from "./files.js";
+import { follow, toggleFollowing } from "./follow.js";
 import { showGraph, zoomed } from "./graph.js";
 import { showLabels, toggle } from "./labels.js";
 import { amountOf, rounded, short } from "./numbers.js";
@@ -62,6 +63,8 @@ function showChosen(s) {
 		chips.push(chip(rangeText(s.from, s.to), "choose another range of time", () => select({ view: "time" })));
 	else if (s.from || s.to)
 		chips.push(chip(`${momentText(s.from, s.to)}  ×`, "all times again", () => select({ from: "", to: "" })));
+	if (s.follow)
+		chips.push(chip("following  ×", "new profiles are added to what is shown; stop that", toggleFollowing));
 	if (s.view === "graph" && zoomed.name && zoomed.name !== s.function)
 		chips.push(chip(`only stacks with ${zoomed.name}`, "in all views (s)", () => select({ function: zoomed.name }), "chip hint"));
 	$("chosen").replaceChildren(...(chips.length ? chips : [element("span", "all samples")]));
@@ -123,7 +126,7 @@ async function show(s) {
 		tab.tabIndex = tab.ariaSelected === "true" ? 0 : -1;
 	}
 	$("view").setAttribute("aria-labelledby", `tab-${view.name}`);
-	$("problem").hidden = true;
+	$("problem").hidden ||= !s.follow; // an update that changes nothing does not make it flicker
 	delete document.documentElement.dataset.shown;
 	showChoice(s);
 	showChosen({ ...s, view: view.name });
@@ -134,9 +137,11 @@ async function show(s) {
 	// the view is requested first, as the server answers one request after the other
 	const shown = showView(s, view), settled = shown.catch(() => {});
 	const some = s.file === null ? [] : [settled.then(() => showHead(s)), settled.then(() => showLabels($("labels"), s))];
-	for (const result of await Promise.allSettled([shown, ...some]))
-		if (result.status === "rejected" && s === selection)
-			fail(result.reason);
+	const failed = (await Promise.allSettled([shown, ...some])).filter(result => result.status === "rejected");
+	if (s === selection)
+		$("problem").hidden = !failed.length;
+	if (s === selection && failed.length)
+		fail(failed.at(-1).reason);
 	if (s === selection)
 		document.documentElement.dataset.shown = `${view.name}?${query(s)}`; // for the tests
 }
@@ -176,12 +181,14 @@ async function start() {
 		fail(e);
 		return;
 	}
-	onSelect(show);
+	let showing = null;
+	onSelect(s => { showing = show(s); });
+	follow(() => showing);
 	if (selection.file === null && place !== null)
 		chooseAll({ view: "time" }, false).catch(fail);
 	else if (selection.file === null && files.length === 1)
 		select({ file: files[0].file }, false);
 	else
-		show(selection);
+		showing = show(selection);
 }
 start();

@@ -8,6 +8,7 @@ import { counted } from "./files.js";
 import { toggle } from "./labels.js";
 import { BOTTOM, LEFT, TOP, drawChart } from "./chart.js";
 import { Brush } from "./brush.js";
+import { toggleFollowing } from "./follow.js";
 
 const HEIGHT = 260, LASTS = [["5 min", 300], ["15 min", 900], ["1 h", 3600], ["6 h", 21600], ["24 h", 86400], ["7 d", 604800]];
 const FIRST = ["service_name", "service", "unit", "container", "pod", "process", "thread"]; // labels to group by first
@@ -42,6 +43,10 @@ function controls(s, by, list) {
 		const range = { from: last(seconds), to: String(now()) };
 		select({ file: "all", ...range, span_from: range.from, span_to: range.to });
 	})), button("all", () => select({ file: "all", from: "", to: "", span_from: "", span_to: "" })));
+	const following = button("follow", toggleFollowing);
+	following.ariaPressed = !!s.follow;
+	following.title = "show profiles that end from now on, without a click";
+	group.append(following);
 	box.append(label, group);
 	return box;
 }

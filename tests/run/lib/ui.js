@@ -2,111 +2,18 @@
 // Looks at the page of fusee ui as a person would. TAP on stdout.
 // usage: FUSEE=.. node ui.js DIR [SCREENSHOTS]      DIR/profiles: now before after lines and a hostile one, DIR/store, DIR/xdg-open, which writes to DIR/sudo/opened
 "use strict";
-const { execFileSync, spawn } = require("child_process");
+const { execFileSync } = require("child_process");
 const fs = require("fs");
-const http = require("http");
 const [dir, shots] = process.argv.slice(2);
-const { ok, is, Page, run, WIDE, SLOW } = require("./browser.js");
+const { ok, is, run, WIDE, SLOW } = require("./browser.js");
+const { ask, drag, number, serving, View } = require("./ui_view.js");
+const { serve, end } = serving(dir);
 const HOSTILE = "<img src=x onerror=window.pwned=1>";
 let browser;
 
-// ---- a server and a page ----
-
-const servers = [];
-async function serve(args, env = {}, stdin = "ignore") {
-	const child = spawn(process.env.FUSEE, args, { cwd: dir, env: { ...process.env, ...env }, stdio: [stdin, "pipe", "pipe"] });
-	let out = "", err = "";
-	child.stderr.on("data", text => { err += text; });
-	child.ended = new Promise(done => child.on("exit", code => done(code)));
-	servers.push(child);
-	const address = await new Promise(done => {
-		child.stdout.on("data", text => {
-			out += text;
-			if (out.includes("\n"))
-				done(out.trim());
-		});
-		child.on("exit", () => done(""));
-	});
-	if (!address)
-		throw new Error(`fusee ${args.join(" ")} has ended: ${err}`);
-	return { child, address, origin: new URL(address).origin };
-}
-function ask(address, headers) {
-	return new Promise((done, fail) => http.get(address, { headers }, answer => {
-		answer.resume();
-		answer.on("end", () => done(answer));
-	}).on("error", fail));
-}
-class View extends Page {
-	static async open(address, viewport = WIDE, options = {}) {
-		const v = new View();
-		await v.begin(viewport, options);
-		await v.page.goto(address);
-		await v.shown();
-		return v;
-	}
-	// Until the page says so. Not waitForFunction(), which evaluates a text: the policy does not allow that.
-	async until(what, arg) {
-		for (const end = Date.now() + 20000 * SLOW; Date.now() < end; await new Promise(done => setTimeout(done, 20)))
-			if (await this.page.evaluate(what, arg))
-				return;
-		throw new Error(`it never comes: ${what}`);
-	}
-	// Until the view that was selected is there.
-	async shown(view = "") {
-		await this.until(name => document.documentElement.dataset.shown?.startsWith(name), view);
-		return this.painted();
-	}
-	async tab(name) {
-		await this.page.click(`#tab-${name}`);
-		await this.shown(name);
-	}
-	text(selector = "#view") {
-		return this.page.innerText(selector);
-	}
-	// Rows of the table that is shown, their cells by tabs.
-	rows(selector = "#view tbody tr") {
-		return this.page.$$eval(selector, all => all.map(tr => [...tr.cells].map(td => td.textContent.trim()).join("\t")));
-	}
-	async row(name, selector = "#view tbody tr") {
-		return (await this.rows(selector)).find(r => r.split("\t").some(cell => cell === name || cell.startsWith(name + "  ("))) || "";
-	}
-	// Selects something, and waits for what it changes.
-	async select(click) {
-		const before = await this.page.evaluate(() => location.hash);
-		await click();
-		await this.until(hash => location.hash !== hash && document.documentElement.dataset.shown, before);
-		await this.shown();
-	}
-	clickRow(name) {
-		return this.select(() => this.page.click(`#view tr[title='${name}']`));
-	}
-	label(key, text) {
-		return this.page.locator(`#labels ul[aria-label='${key}'] button`, { hasText: text }).first();
-	}
-	frame() {
-		return this.page.frames().find(f => f.url().includes("graph.html"));
-	}
-	// The frames of the flame graph that are drawn, where they are in the window.
-	async boxes() {
-		const r = await this.page.$eval("iframe", f => f.getBoundingClientRect().toJSON());
-		const list = await this.frame().evaluate(() => {
-			const { state, functions } = window.fusee, c = document.getElementById("canvas").getBoundingClientRect();
-			return state.boxes.map(b => ({ name: b.i ? functions[state.tree.fn[b.i]].name : "all", w: b.w, value: state.tree.value[b.i],
-				x: c.left + b.x + b.w / 2, y: c.top + b.row * 19 + 9 }));
-		});
-		return list.map(b => ({ ...b, x: b.x + r.x, y: b.y + r.y }));
-	}
-	async box(name) {
-		const all = await this.boxes(), b = all.find(box => box.name === name);
-		if (!b)
-			throw new Error(`no frame ${name}: ${all.map(box => box.name)}`);
-		return b;
-	}
-	async shot(name) {
-		if (shots)
-			await this.page.screenshot({ path: `${shots}/${name}.png` });
-	}
+async function shot(v, name) {
+	if (shots)
+		await v.page.screenshot({ path: `${shots}/${name}.png` });
 }
 
 // ---- the tests ----
@@ -127,7 +34,7 @@ async function list(v) {
 	await v.until(() => [...document.querySelectorAll("#view tbody tr")].every(r => r.cells[4].textContent));
 	ok("with their values", (await v.row("now.pb.gz")).includes("samples, cpu"), await v.rows());
 	ok("and why one cannot be read", (await v.row("broken.pb.gz")).includes("cannot read 'broken.pb.gz' as a profile"), await v.rows());
-	await v.shot("profiles");
+	await shot(v, "profiles");
 	await v.select(() => v.page.click("#view button.link:text-is('broken.pb.gz')"));
 	ok("which is also said where it is opened", (await v.text("#problem")).includes("cannot read 'broken.pb.gz' as a profile"), await v.text("#problem"));
 	await v.tab("files");
@@ -173,7 +80,7 @@ async function table(v) {
 	await v.page.fill("#search", "(");
 	is("a wrong expression is said", await v.page.$eval("#view output", e => e.value), "not a regular expression");
 	await v.page.fill("#search", "");
-	await v.shot("table");
+	await shot(v, "table");
 	await v.clickRow("main");
 }
 async function callers(v) {
@@ -181,7 +88,7 @@ async function callers(v) {
 	const calls = v.rows("#view table[aria-label=callees] tbody tr");
 	is("callees with values and shares", (await calls)[0], "600 ms\t60.0 %\tmiddle");
 	is("callers", (await v.rows("#view table[aria-label=callers] tbody tr")).join(), "1.00 s\t100.0 %\t_start");
-	await v.shot("callers");
+	await shot(v, "callers");
 	await v.clickRow("middle");
 	is("a callee is the next function", await v.text("#view h2"), "middle");
 	await v.page.goBack();
@@ -197,7 +104,7 @@ async function calls(address) {
 	const names = await v.page.$$eval(".calls .node", all => all.map(g => [g.getAttribute("aria-label").split(",")[0], g.getBoundingClientRect().top]));
 	const top = Object.fromEntries(names);
 	ok("callers are above callees", top._start < top.main && top.main < top.middle && top.middle < top.leaf_a, names);
-	await v.shot("calls");
+	await shot(v, "calls");
 	await v.page.focus(".calls .node[aria-label^='middle,']");
 	await v.select(() => v.page.keyboard.press("Enter"));
 	ok("Enter opens a function between callers and callees", v.page.url().includes("function=middle") && v.page.url().includes("view=callers"), v.page.url());
@@ -284,25 +191,18 @@ async function source(address) {
 	const hot = rows.filter(r => r.includes("sum += i * i;") || r.includes("for (unsigned long i"));
 	ok("source lines have the time of each", hot.some(r => /\d+ ms|\d s/.test(r.split("\t")[0])), rows);
 	is("lines beside it have none", rows.find(r => r.includes("static void add"))?.split("\t").slice(0, 3).join(), ",,3");
-	await v.shot("source");
+	await shot(v, "source");
 	await v.tab("code");
 	const code = await v.rows("#view tr.hot"), sums = code.map(r => r.split("\t")[0]).filter(t => t);
 	ok("instructions have the time of each", sums.length > 1 && code.every(r => /^[0-9a-f]+$/.test(r.split("\t")[2])), code);
 	ok("and their lines", (await v.rows()).some(r => /work\.c:[56]/.test(r.split("\t")[4])), await v.rows());
-	await v.shot("instructions");
+	await shot(v, "instructions");
 	await v.page.goto(`${address}#file=${await number(address, "lines.pb.gz")}&view=source&function=main`);
 	await v.page.reload();
 	await v.shown("source");
 	ok("text of a source file stays text", (await v.text()).includes("<script>window.pwned=1</script>") && !v.errors.length, v.errors);
 	is("and runs nothing", await v.page.evaluate(() => window.pwned), undefined);
 	await v.close();
-}
-async function number(address, name) {
-	const page = await browser.newPage();
-	await page.goto(address + "profiles.json");
-	const { files } = JSON.parse(await page.innerText("body"));
-	await page.close();
-	return files.find(f => f.name === name).file;
 }
 async function comparison(address) {
 	const v = await View.open(`${address}#file=${await number(address, "after.pb.gz")}&view=table`);
@@ -311,7 +211,7 @@ async function comparison(address) {
 	ok("more than chance is marked", /▲ more \+\d/.test(await v.row("leaf_a")) && /▼ less -\d/.test(await v.row("leaf_b")), await v.rows());
 	ok("what is chance too", (await v.row("same")).includes("chance"), await v.row("same"));
 	ok("new and vanished", !!await v.row("new  (new)") && !!await v.row("gone  (vanished)"), await v.rows());
-	await v.shot("compare");
+	await shot(v, "compare");
 	await v.clickRow("main");
 	ok("callees have both sides", (await v.rows("#view table[aria-label=callees] tbody tr")).some(r => r.startsWith("3.00 s → 6.00 s\t60.0 %\tmiddle")),
 		await v.rows("#view table[aria-label=callees] tbody tr"));
@@ -388,7 +288,7 @@ async function widths(address) {
 			if (named < 60)
 				bad.push([view, "a name has no room", named]);
 			if (width === 400 || width === 2000)
-				await v.shot(`${view}-${width}`);
+				await shot(v, `${view}-${width}`);
 			await v.close();
 		}
 		ok(`${width} px wide: no sideways scrolling, no error`, !bad.length, bad);
@@ -417,25 +317,10 @@ async function hostile(address) {
 	is("were one to get through, the policy runs nothing", await v.page.evaluate(() => window.pwned), undefined);
 	await v.close();
 }
-// Drags over steps of the chart, of n.
-async function drag(v, first, last, n, options = {}) {
-	const r = await v.page.$eval("#chart", e => e.getBoundingClientRect().toJSON()), left = 76, width = r.width - left;
-	const x = step => r.x + left + width * (step + 0.5) / n;
-	await v.select(async () => {
-		if (options.shift)
-			await v.page.keyboard.down("Shift");
-		await v.page.mouse.move(x(first), r.y + 50);
-		await v.page.mouse.down();
-		await v.page.mouse.move(x(last), r.y + 60, { steps: 4 });
-		await v.page.mouse.up();
-		if (options.shift)
-			await v.page.keyboard.up("Shift");
-	});
-}
 async function threads(address) {
 	const v = await View.open(`${address}#file=${await number(address, "lines.pb.gz")}&view=tracks`), whole = await v.text("#facts");
 	ok("a track of the thread, with its id", /^work \d+$/.test((await v.text(".threads")).trim()), await v.text(".threads"));
-	await v.shot("tracks");
+	await shot(v, "tracks");
 	const box = await v.page.locator("#chart").boundingBox();
 	await v.select(async () => {
 		await v.page.mouse.move(box.x + 20, box.y + 15);
@@ -467,7 +352,7 @@ async function overTime() {
 	await v.shown("time");
 	ok("over time: all profiles, by service", v.page.url().includes("file=all") && (await v.page.inputValue("#view select")) === "service", v.page.url());
 	ok("sums of each", /db 2\.00 s/.test(await v.text(".legend")) && /web 1\.00 s/.test(await v.text(".legend")), await v.text(".legend"));
-	await v.shot("time");
+	await shot(v, "time");
 	const steps = Number(/(\d+) steps/.exec(await v.page.getAttribute("#chart", "aria-label"))[1]);
 	await drag(v, Math.floor(steps / 2), steps - 1, steps);
 	ok("a range that is dragged selects profiles", (await v.text("#facts")).includes("5 profiles added up"), await v.text("#facts"));
@@ -552,7 +437,4 @@ run(async chromium => {
 	server.child.kill("SIGINT");
 	is("Ctrl-C ends it, and a page that is open does not keep it", await server.child.ended, 0);
 	await opens();
-}, () => {
-	for (const child of servers)
-		child.kill("SIGKILL");
-});
+}, end);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows profiles that become more, as a running agent's: moves the shown time up to now, every few seconds.
+// A range that was selected in it stays selected, and what is being used holds still.
+import { select, selection } from "./address.js";
+
+const EVERY = 3000, PAUSE = 9; // ms; and as many times what an update takes, so that the server has other work too
+let pressed = false;
+
+// The selection up to now. A narrower range than all that is shown keeps its times.
+export function upTo(now, s) {
+	const to = String(now), moved = (from, end) => from && end ? String(Math.max(0, Number(from) + now - Number(end))) : from;
+	const span = { span_from: moved(s.span_from, s.span_to), span_to: to }, all = s.file === "all" && s.from === s.span_from && s.to === s.span_to;
+	return all ? { ...span, from: span.span_from, to } : span;
+}
+// Whether an update would disturb: a dialog, a drag, marked text, the keyboard in the view, a place in the flame graph.
+function inUse(s) {
+	const held = document.activeElement;
+	return document.hidden || pressed || document.querySelector("dialog[open]") || !getSelection().isCollapsed || s.graph ||
+		(held?.closest("#view") && !["chart", "view"].includes(held.id));
+}
+// Whether an update would show anything new.
+const shows = s => s.view === "time" || (s.file === "all" && s.from === s.span_from && s.to === s.span_to);
+// done(): is resolved when what was selected is shown.
+export async function follow(done) {
+	addEventListener("pointerdown", () => { pressed = true; }, true);
+	for (const name of ["pointerup", "pointercancel"])
+		addEventListener(name, () => { pressed = false; }, true);
+	for (let took = 0; ;) {
+		await new Promise(next => setTimeout(next, Math.max(EVERY, took * PAUSE)));
+		if (!selection.follow || !shows(selection) || inUse(selection))
+			continue;
+		await done();
+		const begin = performance.now();
+		select(upTo(Date.now(), selection), false);
+		await done();
+		took = performance.now() - begin;
+	}
+}
+export function toggleFollowing() {
+	select(selection.follow ? { follow: "" } : { follow: "1", ...upTo(Date.now(), selection) });
+}
