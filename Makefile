@@ -91,7 +91,7 @@ $(B)/obj/core/export/flamegraph.o: ALL_CFLAGS += -Wa,-I$(B)/gen
 $(B)/gen/ui_numbers.js: core/export/page/flamegraph_numbers.js
 	@mkdir -p $(@D)
 	$(Q)cat $< > $@
-	$(Q)echo 'export { amountOf, fileName, percent, points, rounded, share, short, signed };' >> $@
+	$(Q)echo 'export { amountOf, fileName, percent, points, printable, rounded, share, short, signed };' >> $@
 $(B)/obj/core/ui/assets.o: $(wildcard core/ui/page/*) $(B)/gen/ui_numbers.js
 $(B)/obj/core/ui/assets.o: ALL_CFLAGS += -Wa,-I$(B)/gen
 

@@ -392,8 +392,8 @@ addEventListener("popstate", restore);
 // ---- begin ----
 
 function start() {
-	const total = `${amount(data.total)} of ${data.type}`;
-	document.title = data.title + " – fusee";
+	const total = `${amount(data.total)} of ${short(data.type)}`;
+	document.title = short(data.title) + " – fusee";
 	document.documentElement.classList.toggle("framed", !!host);
 	state.chosen = host ? functions.findIndex(f => f.name === host.selected()) : -1;
 	$("title").textContent = short(data.title);

@@ -67,6 +67,7 @@ function outline(x, y, w, h, thick) {
 }
 function drawName(name, x, y, room, above, hit, i) {
 	const pale = isDark() && (i === 0 || above || (state.pattern && !hit));
+	name = printable(name);
 	const text = fit(name, room);
 	paper.fillStyle = pale ? "#d6d8da" : "#141517";
 	if (text)
@@ -160,7 +161,7 @@ function changed() {
 function element(tag, text, className) {
 	const e = document.createElement(tag);
 	if (text !== undefined)
-		e.textContent = text;
+		e.textContent = printable(String(text));
 	if (className)
 		e.className = className;
 	return e;

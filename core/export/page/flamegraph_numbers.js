@@ -18,7 +18,7 @@ const UNITS = {
 function amountOf(v, unit) {
 	const units = Object.hasOwn(UNITS, unit) && UNITS[unit];
 	if (!v || !units)
-		return rounded(v, 0) + (v && unit !== "count" ? " " + unit : "");
+		return rounded(v, 0) + (v && unit !== "count" ? " " + printable(unit) : "");
 	return scaled(v, units);
 }
 const share = (v, of) => of ? 100 * v / of : 0;
@@ -26,4 +26,8 @@ const percent = (v, of) => rounded(share(v, of), Math.abs(share(v, of)) >= 9.95 
 const signed = (n, text) => (n > 0 ? "+" : "") + text;
 const points = n => signed(n, rounded(n, 2)) + " %";
 const fileName = path => path.slice(path.lastIndexOf("/") + 1);
-const short = s => s.length > 600 ? s.slice(0, 300) + " … " + s.slice(-290) : s;
+// Control characters, and those that are invisible but change how others are shown, as U+FFFD: those of core/base/utf8.c.
+const HIDDEN = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e007f}]/gu;
+const printable = s => s.replace(HIDDEN, "\ufffd");
+const clipped = s => s.length > 600 ? s.slice(0, 300) + " … " + s.slice(-290) : s;
+const short = s => printable(clipped(s));

@@ -2,13 +2,16 @@
 // The graph of calls between the heaviest functions, as a picture.
 import { data } from "./data.js";
 import { element, svg } from "./element.js";
-import { amountOf, fileName, percent, rounded, share, short } from "./numbers.js";
+import { amountOf, fileName, percent, printable, rounded, share, short } from "./numbers.js";
 import { select } from "./address.js";
 import { layOut } from "./layout.js";
 
 const NAME = 0, LIBRARY = 1, CODE = 2, FLAT = 3, CUM = 4, NOISE = 5, PAD = 8, MARGIN = 14, MAX_NAME = 44;
 const width = (text, size) => text.length * size * 0.6; // the font is monospaced
-const middle = name => name.length > MAX_NAME ? `${name.slice(0, MAX_NAME / 2)}…${name.slice(-MAX_NAME / 2 + 1)}` : name;
+const middle = full => {
+	const name = printable(full);
+	return name.length > MAX_NAME ? `${name.slice(0, MAX_NAME / 2)}…${name.slice(-MAX_NAME / 2 + 1)}` : name;
+};
 
 // Text is larger the larger the function's own value is.
 function boxOf(n, d) {

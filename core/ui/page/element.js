@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes elements. Texts from profiles are not trusted: they are set as textContent, never as HTML.
-import { rounded } from "./numbers.js";
+// Makes elements. Texts from profiles are not trusted: they are set as textContent, never as HTML, and without
+// characters that would reverse or hide what is beside them.
+import { printable, rounded } from "./numbers.js";
 
 export const $ = id => document.getElementById(id);
 export function element(tag, text, className) {
 	const e = document.createElement(tag);
 	if (text !== undefined && text !== null)
-		e.textContent = text;
+		e.textContent = printable(String(text));
 	if (className)
 		e.className = className;
 	return e;

@@ -57,10 +57,9 @@ function row(f, selection) {
 async function addTypes(rows, selection) {
 	for (const { f, tr, types } of rows.slice(0, WITH_TYPES)) {
 		try {
-			types.textContent = (await about({ ...selection, file: f.file, from: "", to: "", type: "" })).types.join(", ");
+			types.textContent = short((await about({ ...selection, file: f.file, from: "", to: "", type: "" })).types.join(", "));
 		} catch (e) {
-			types.textContent = e.message;
-			types.title = e.message;
+			types.textContent = types.title = short(e.message);
 		}
 		if (!tr.isConnected)
 			return;

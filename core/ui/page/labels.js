@@ -24,7 +24,7 @@ function chip(key, [text, value, before], total, diff) {
 }
 function group({ key, n, values }, total, diff) {
 	const list = element("ul"), head = element("h2", short(key));
-	list.setAttribute("aria-label", key);
+	list.setAttribute("aria-label", short(key));
 	list.append(...values.map(v => chip(key, v, total, diff)));
 	if (n > values.length)
 		list.append(element("li", `${rounded(n - values.length, 0)} more`));

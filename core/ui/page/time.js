@@ -65,7 +65,7 @@ function ranges(s) {
 }
 function legend(d, by) {
 	const list = element("ul", null, "legend");
-	list.setAttribute("aria-label", `sums by ${by || "nothing"}`);
+	list.setAttribute("aria-label", `sums by ${short(by || "nothing")}`);
 	list.append(...d.groups.map(([text, value], i) => {
 		const li = element("li"), name = text === null ? `${rounded(d.others, 0)} others` : text || (by ? "(none)" : "all samples");
 		const b = button("", () => toggle(`${by}=${text}`), "chip");
@@ -99,7 +99,7 @@ function makeChart(d, s, width, hint) {
 	chart.id = "chart";
 	chart.tabIndex = 0;
 	chart.setAttribute("role", "application");
-	chart.setAttribute("aria-label", `${d.type} over time, ${d.steps} steps of ${rounded(d.step / 1000, 0)} s: drag selects a range, ` +
+	chart.setAttribute("aria-label", `${short(d.type)} over time, ${d.steps} steps of ${rounded(d.step / 1000, 0)} s: drag selects a range, ` +
 		"arrows move it, up and down make it longer and shorter, with shift it is the range to compare with");
 	if (s.file === "all" && (s.from !== s.span_from || s.to !== s.span_to)) {
 		brush.range = [Number(s.from), Number(s.to) || d.start + d.steps * d.step];

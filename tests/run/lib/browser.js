@@ -38,9 +38,9 @@ class Page {
 }
 
 // Runs the checks in a browser, prints the plan and exits; end() comes whatever happens.
-async function run(checks, end = () => {}) {
+async function run(checks, end = () => {}, args = []) {
 	try {
-		browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ARGS });
+		browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: [...ARGS, ...args] });
 		await checks(browser);
 	} catch (e) {
 		ok(String(e.stack || e).split("\n").slice(0, 4).join(" "), false, null);
