@@ -131,6 +131,7 @@ static long (*bpf_get_stack)(void *ctx, void *buf, __u32 size, __u64 flags) = (v
 static long (*bpf_probe_read_kernel)(void *dst, __u32 size, const void *from) = (void *)113;
 static __u64 (*bpf_get_current_ancestor_cgroup_id)(int level) = (void *)123;
 static void *(*bpf_get_current_task_btf)(void) = (void *)158;
+static void *(*bpf_task_storage_get)(void *map, void *task, void *value, __u64 flags) = (void *)156;
 static void *(*bpf_task_pt_regs)(void *task) = (void *)175;
 
 #define BPF_F_CURRENT_CPU 0xffffffffull

@@ -106,6 +106,14 @@ struct process_rate {
 #define PERIOD_NONE (~0ull)
 #define PERIOD_ON_EXEC (~0ull - 1)
 
+/* Map sampler_rate_counts, of waits.bpf.o: its only element, how many entries of sampler_rates
+ * there are by pid % RATE_COUNTS. Mostly it says that a process has none, for a load. */
+#define RATE_COUNTS 16384u
+
+struct rate_counts {
+	__u32 of[RATE_COUNTS];
+};
+
 /* Map sampler_threads: threads that have events of their own, which tick at each of their periods.
  * Of such a thread only those ticks are samples, of all others only ticks of the CPUs' own events.
  * Its exec or exit removes a thread. */
@@ -158,7 +166,7 @@ struct sampler_settings {
 	X(WAIT_NO_ROOM, "no room for a wake") /* likewise: there were too many at once */     \
 	X(WAIT_UNFOLLOWED, "unfollowed")      /* threads that wait, for which a map had no room */
 
-#define WAIT_THREADS 16384u   /* whose waits are followed */
+#define WAIT_THREADS 16384u   /* whose waits are followed without storage of their own */
 #define WAIT_RING_BYTES 4096u /* 256 samples of a CPU between two readings */
 #define WAIT_NAME(name, text) name,
 

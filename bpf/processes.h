@@ -57,6 +57,62 @@ FUSEE_FN struct sampler_settings *settings(void)
 	return fusee_bpf_map_lookup_elem(&sampler_settings, &zero);
 }
 
+/* ---- entries of sampler_rates ---- */
+
+#ifdef SAMPLER_OF_WAITS
+FUSEE_FN void forget_waiter(__u32 tid); /* waiters.h */
+
+struct {
+	__uint(type, 2 /* ARRAY */);
+	__uint(max_entries, 1);
+	__uint(map_flags, 1024 /* MMAPABLE */);
+	__type(key, __u32);
+	__type(value, struct rate_counts);
+} sampler_rate_counts SEC(".maps");
+
+FUSEE_FN struct rate_counts *rate_counts(void)
+{
+	__u32 zero = 0;
+
+	return fusee_bpf_map_lookup_elem(&sampler_rate_counts, &zero);
+}
+
+FUSEE_FN void count_rates(__u32 tgid, __u32 more)
+{
+	struct rate_counts *counts = rate_counts();
+
+	if (counts)
+		__sync_fetch_and_add(&counts->of[tgid % RATE_COUNTS], more);
+}
+#else
+FUSEE_FN void forget_waiter(__u32 tid)
+{
+	(void)tid;
+}
+
+FUSEE_FN void count_rates(__u32 tgid, __u32 more)
+{
+	(void)tgid;
+	(void)more;
+}
+#endif
+
+/* 0 or -1. */
+FUSEE_FN int put_rate(__u32 tgid, const struct process_rate *rate)
+{
+	if (!bpf_map_update_elem(&sampler_rates, &tgid, rate, 1 /* unless there is one */)) {
+		count_rates(tgid, 1);
+		return 0;
+	}
+	return bpf_map_update_elem(&sampler_rates, &tgid, rate, 2 /* if there is one */) ? -1 : 0;
+}
+
+FUSEE_FN void remove_rate(__u32 tgid)
+{
+	if (!bpf_map_delete_elem(&sampler_rates, &tgid))
+		count_rates(tgid, -1);
+}
+
 __attribute__((noinline)) int sampler_wake_exec(__u32 tgid); /* wake.h */
 
 FUSEE_FN void forget_thread(__u32 tid)
@@ -65,6 +121,7 @@ FUSEE_FN void forget_thread(__u32 tid)
 
 	if (o && o->own_threads)
 		bpf_map_delete_elem(&sampler_threads, &tid);
+	forget_waiter(tid);
 }
 
 FUSEE_FN void inherit_rate(__u32 from, __u32 to)
@@ -75,10 +132,10 @@ FUSEE_FN void inherit_rate(__u32 from, __u32 to)
 	if (rate) {
 		copy = *rate;
 		o = settings();
-		if (bpf_map_update_elem(&sampler_rates, &to, &copy, 0) && o)
+		if (put_rate(to, &copy) && o)
 			o->unfollowed++;
 	} else {
-		bpf_map_delete_elem(&sampler_rates, &to);
+		remove_rate(to);
 	}
 }
 
@@ -112,7 +169,7 @@ FUSEE_FN struct process_rate *join_group(struct sampler_settings *o, __u32 tgid)
 
 	if (!o->groups || !is_in_group(o->own))
 		return 0;
-	if (bpf_map_update_elem(&sampler_rates, &tgid, &any, 0)) {
+	if (put_rate(tgid, &any)) {
 		o->unfollowed++;
 		return 0;
 	}
@@ -163,7 +220,7 @@ int sampler_exec(__u64 *args)
 	if (rate && rate->period == PERIOD_ON_EXEC)
 		rate->period = PERIOD_ANY;
 	else if (rate && rate->period == PERIOD_NONE)
-		bpf_map_delete_elem(&sampler_rates, &tgid);
+		remove_rate(tgid);
 	forget_thread(tgid);
 	forget_thread((__u32)args[1]); /* the thread that exec'ed; it has its process's id now */
 	bpf_map_delete_elem(&sampler_pids, &tgid);
@@ -192,7 +249,7 @@ int sampler_free(__u64 *args)
 	if (kernel_read(&tgid, &task->tgid) || kernel_read(&tid, &task->pid) || tgid != tid)
 		return 0;
 	bpf_map_delete_elem(&sampler_pids, &tgid);
-	bpf_map_delete_elem(&sampler_rates, &tgid);
+	remove_rate(tgid);
 	return 0;
 }
 

@@ -363,6 +363,7 @@ int sampler_tick(struct sampler_context *c)
 
 	if (!s || !(ids = chosen_thread()))
 		return 0;
+	give_storage();
 	s->began = 0;
 	return take(c, s, ids);
 }

@@ -19,25 +19,11 @@
 #include "maps.h"
 #include "processes.h"
 #include "sample.h"
+#include "waiters.h"
 
 #define TASK_INTERRUPTIBLE 1u /* linux/sched.h */
 #define TASK_STOPPED 12u      /* by a signal or a debugger */
 #define TASK_DEAD 0x80u
-
-/* A thread of a selected process that has waited once. Entries are made before they are
- * used: nothing may be allocated where threads are switched. */
-struct waiter {
-	__u64 since; /* switch_time(); 0: it is on a CPU */
-	__u32 state; /* enum wait_state */
-	__u32 pad;
-};
-
-struct {
-	__uint(type, 1 /* HASH */);
-	__uint(max_entries, WAIT_THREADS);
-	__type(key, __u32);
-	__type(value, struct waiter);
-} sampler_waiters SEC(".maps");
 
 struct {
 	__uint(type, 6 /* PERCPU_ARRAY */);
@@ -102,34 +88,35 @@ FUSEE_FN int is_selected_process(struct sampler_settings *o, __u32 tgid)
 }
 
 /* Begins to follow a thread that leaves its CPU for the first time. */
-FUSEE_FN void follow(struct sampler_settings *o, struct task_struct *task, struct wait_cpu *cpu,
+FUSEE_FN void follow(struct sampler_settings *o, struct task_struct *task,
 		     const struct waiter *first)
 {
 	__u32 tid = task->pid, tgid = task->tgid;
+	struct wait_cpu *cpu;
 
 	if (first->state == WAIT_STATES || (!is_selected_process(o, tgid) && !join_group(o, tgid)))
 		return;
 	if (!bpf_map_update_elem(&sampler_waiters, &tid, first, 0))
 		return;
-	cpu->counts[WAIT_UNFOLLOWED]++;
 	READ_ONCE(o->unheld) = 1;
+	cpu = wait_cpu();
+	if (cpu)
+		cpu->counts[WAIT_UNFOLLOWED]++;
 }
 
 /* The running thread leaves its CPU. A thread that is followed is so until it ends. */
-FUSEE_FN void note_leaving(struct sampler_settings *o, struct task_struct *task,
-			   struct wait_cpu *cpu, __u64 now)
+FUSEE_FN void note_leaving(struct sampler_settings *o, struct task_struct *task, __u64 now)
 {
 	struct waiter first = {.since = now}, *w;
-	__u32 tid = task->pid;
 
-	if (!tid)
+	if (!task->pid || !may_be_selected(o, task->tgid))
 		return;
-	w = fusee_bpf_map_lookup_elem(&sampler_waiters, &tid);
 	first.state = state_of(task);
+	w = waiter_of(task);
 	if (!w) {
-		follow(o, task, cpu, &first);
+		follow(o, task, &first);
 	} else if (first.state == WAIT_STATES) {
-		bpf_map_delete_elem(&sampler_waiters, &tid);
+		forget_waiter(task->pid);
 	} else {
 		w->since = now;
 		w->state = first.state;
@@ -219,16 +206,17 @@ FUSEE_FN void choose(struct task_struct *task, struct wait_cpu *cpu, __u32 state
 	}
 }
 
-FUSEE_FN void note_coming(struct sampler_settings *o, struct task_struct *task,
-			  struct wait_cpu *cpu, __u64 now, __u64 period)
+FUSEE_FN void note_coming(struct sampler_settings *o, struct task_struct *task, __u64 now,
+			  __u64 period)
 {
-	__u32 tid = task->pid, state = WAIT_UNKNOWN;
+	__u32 state = WAIT_UNKNOWN;
+	struct wait_cpu *cpu;
 	struct waiter *w;
 	__u64 length;
 
-	if (!tid)
+	if (!task->pid || !may_be_selected(o, task->tgid))
 		return;
-	w = fusee_bpf_map_lookup_elem(&sampler_waiters, &tid);
+	w = waiter_of(task);
 	if (w) {
 		length = length_of(o, w, now, period);
 		state = w->state;
@@ -236,7 +224,8 @@ FUSEE_FN void note_coming(struct sampler_settings *o, struct task_struct *task,
 	} else {
 		length = length_before(o, task);
 	}
-	if (!length)
+	cpu = wait_cpu();
+	if (!length || !cpu)
 		return;
 	cpu->counts[WAIT_ENDED]++;
 	cpu->counts[WAIT_ENDED_NS] += length;
@@ -248,17 +237,16 @@ int sampler_switch(__u64 *args)
 {
 	struct task_struct *leaving = (void *)args[1], *coming = (void *)args[2];
 	struct sampler_settings *o = settings();
-	struct wait_cpu *cpu = wait_cpu();
 	__u64 now, period;
 
-	if (!o || !cpu)
+	if (!o)
 		return 0;
 	period = READ_ONCE(o->wait_period);
 	if (!period || period >> 32)
 		return 0;
 	now = switch_time(coming);
-	note_leaving(o, leaving, cpu, now);
-	note_coming(o, coming, cpu, now, period);
+	note_leaving(o, leaving, now);
+	note_coming(o, coming, now, period);
 	return 0;
 }
 

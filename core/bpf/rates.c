@@ -16,11 +16,25 @@ bool bpf_rates_work(const struct bpf_sampler *b)
 	return !b->foreign_pids;
 }
 
+static void count(struct bpf_sampler *b, pid_t pid, uint32_t more)
+{
+	if (b->waits.rate_counts)
+		__atomic_add_fetch(&b->waits.rate_counts->of[(uint32_t)pid % RATE_COUNTS], more,
+				   __ATOMIC_RELEASE);
+}
+
+/* As put_rate() of bpf/processes.h. */
 static int set(struct bpf_sampler *b, pid_t pid, const struct process_rate *rate)
 {
 	if (b->foreign_pids)
 		return -EXDEV;
-	return bpf_map_update_elem(b->fds.rates, &pid, rate, BPF_ANY) ? -errno : 0;
+	if (!bpf_map_update_elem(b->fds.rates, &pid, rate, BPF_NOEXIST)) {
+		count(b, pid, 1);
+		return 0;
+	}
+	if (errno != EEXIST)
+		return -errno;
+	return bpf_map_update_elem(b->fds.rates, &pid, rate, BPF_EXIST) ? -errno : 0;
 }
 
 int bpf_rates_set(struct bpf_sampler *b, pid_t pid, uint64_t period_ns, uint64_t weight_ns)
@@ -52,8 +66,8 @@ void bpf_rates_set_share(struct bpf_sampler *b, uint8_t share)
 
 void bpf_rates_remove(struct bpf_sampler *b, pid_t pid)
 {
-	if (!b->foreign_pids)
-		bpf_map_delete_elem(b->fds.rates, &pid);
+	if (!b->foreign_pids && !bpf_map_delete_elem(b->fds.rates, &pid))
+		count(b, pid, -1u);
 }
 
 bool bpf_rates_has(const struct bpf_sampler *b, pid_t pid)

@@ -224,7 +224,7 @@ static int load(struct bpf_sampler *b)
 	int r = size_maps(b);
 
 	if (!r && b->waits.sampled)
-		r = size_map(b, "sampler_wait_wakes", possible_cpus());
+		r = waits_prepare(b, possible_cpus());
 	if (!r)
 		r = exclude_languages(b);
 	if (!r)

@@ -54,8 +54,34 @@ static int open_ring(int outer, uint32_t cpu, size_t page, struct wait_ring *r)
 	return 0;
 }
 
+static struct rate_counts *map_rate_counts(int fd)
+{
+	void *at = mmap(NULL, sizeof(struct rate_counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* Storage of threads is used by programs where kernel_has(task_pt_regs), as bpf/waiters.h says. */
+int waits_prepare(struct bpf_sampler *b, uint32_t cpus)
+{
+	struct bpf_map *wakes = bpf_object__find_map_by_name(b->object, "sampler_wait_wakes");
+	struct bpf_map *storage = bpf_object__find_map_by_name(b->object, "sampler_storage");
+	int r;
+
+	if (!wakes || !storage)
+		return -ENOENT;
+	r = bpf_map__set_max_entries(wakes, cpus);
+	if (r)
+		return r;
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs, NULL) == 1)
+		return 0;
+	return bpf_map__set_autocreate(storage, false);
+}
+
 int waits_open(struct bpf_sampler *b)
 {
+	int counts = bpf_object__find_map_fd_by_name(b->object, "sampler_rate_counts");
 	int outer = bpf_object__find_map_fd_by_name(b->object, "sampler_wait_wakes");
 	int ncpus = libbpf_num_possible_cpus(), r = outer < 0 ? outer : 0;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -67,6 +93,9 @@ int waits_open(struct bpf_sampler *b)
 	if (!b->waits.rings)
 		return -ENOMEM;
 	b->waits.n = (uint32_t)ncpus;
+	b->waits.rate_counts = map_rate_counts(counts);
+	if (!b->waits.rate_counts)
+		return -errno;
 	for (uint32_t i = 0; !r && i < b->waits.n; i++)
 		r = open_ring(outer, i, page, &b->waits.rings[i]);
 	return r;
@@ -79,6 +108,8 @@ void waits_close(struct bpf_sampler *b)
 	for (uint32_t i = 0; i < b->waits.n; i++)
 		close_ring(&b->waits.rings[i], page);
 	free(b->waits.rings);
+	if (b->waits.rate_counts)
+		munmap(b->waits.rate_counts, sizeof(*b->waits.rate_counts));
 }
 
 void bpf_waits_make_room(struct bpf_sampler *b)

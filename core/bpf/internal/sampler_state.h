@@ -118,7 +118,8 @@ struct waits {
 	bool sampled;            /* the object is that of waits */
 	struct wait_ring *rings; /* of each possible CPU */
 	uint32_t n;
-	int cpus; /* map sampler_wait_cpus */
+	int cpus;                        /* map sampler_wait_cpus */
+	struct rate_counts *rate_counts; /* map sampler_rate_counts, mapped; NULL: not sampled */
 };
 
 struct bpf_sampler {
@@ -175,6 +176,8 @@ void language_programs_fini(struct bpf_sampler *);
 
 /* ---- waits.c ---- */
 
+/* What the running kernel has. Before it is loaded. 0 or -errno. */
+int waits_prepare(struct bpf_sampler *, uint32_t cpus);
 /* 0 or -errno. */
 int waits_open(struct bpf_sampler *);
 void waits_close(struct bpf_sampler *);
