@@ -2,6 +2,7 @@
 #include "policy/discovery.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ enum {
 	MAX_FAILURES = 3, /* consecutive failures after which an instance is called less often */
 	MAX_TEXTS = 64,   /* distinct errors of one instance that are logged */
 	MAX_FDS = 4096,   /* of one instance */
+	ID_BYTES = 32,    /* two numbers */
 };
 
 enum callback { CALL_START, CALL_READY, CALL_TICK, CALL_PROCESS };
@@ -427,6 +429,15 @@ static int64_t read_promptly(pid_t pid, const char *name, char *buf, uint64_t le
 	return r ? r : (int64_t)strlen(buf);
 }
 
+static int64_t read_id(pid_t pid, char *buf, uint64_t len)
+{
+	uint64_t identity;
+	uid_t user;
+	int r = procfs_identity_and_user(pid, &identity, &user);
+
+	return r ? r : snprintf(buf, len, "%" PRIu64 " %u", identity, user);
+}
+
 static int64_t host_process_text(struct fusee_instance *in, uint32_t pid, const char *name,
 				 uint64_t offset, void *buf, uint64_t len)
 {
@@ -444,6 +455,8 @@ static int64_t host_process_text(struct fusee_instance *in, uint32_t pid, const 
 		return -EPERM;
 	if (!offset && (!strcmp(name, "exe") || !strcmp(name, "cgroup")))
 		return read_promptly(q.pid, name, buf, len);
+	if (!offset && !strcmp(name, "id") && len >= ID_BYTES)
+		return read_id(q.pid, buf, len);
 	if (!strcmp(name, "otel_context") && !offset)
 		q.kind = OPENER_CONTEXT;
 	else if (strcmp(name, "cmdline") != 0 && strcmp(name, "environ") != 0 &&

@@ -377,21 +377,28 @@ ssize_t procfs_exe(pid_t pid, char *exe, size_t cap)
 	return n < 0 ? -errno : n;
 }
 
-int procfs_identity(pid_t pid, uint64_t *identity)
+/* The number that a descriptor of a process has in the file system of such descriptors. 0 or
+ * -ENOSYS: the kernel has none. */
+static int pidfd_identity(int fd, uint64_t *identity)
 {
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0), err = errno;
 	struct statfs fs;
 	struct stat st;
-	bool unique;
 
-	if (fd < 0)
-		return err == ESRCH ? -ESRCH : procfs_start_ticks(pid, identity);
-	unique = !fstatfs(fd, &fs) && (uint32_t)fs.f_type == PIDFS_MAGIC && !fstat(fd, &st);
-	close(fd);
-	if (!unique)
-		return procfs_start_ticks(pid, identity);
+	if (fstatfs(fd, &fs) || (uint32_t)fs.f_type != PIDFS_MAGIC || fstat(fd, &st))
+		return -ENOSYS;
 	*identity = st.st_ino;
 	return 0;
+}
+
+int procfs_identity(pid_t pid, uint64_t *identity)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0), r = -errno;
+
+	if (fd >= 0) {
+		r = pidfd_identity(fd, identity);
+		close(fd);
+	}
+	return !r || r == -ESRCH ? r : procfs_start_ticks(pid, identity);
 }
 
 int procfs_start_ticks(pid_t pid, uint64_t *ticks)
@@ -457,33 +464,47 @@ struct pidfd_info {
 #define PIDFD_INFO _IOWR(0xff, 11, struct pidfd_info) /* since Linux 6.13 */
 #define PIDFD_INFO_USERS 2u
 
-/* Takes 4 us, reading /proc/PID/status 11 us. -errno also where the status has the user. */
-static int pidfd_user(pid_t pid, uid_t *uid)
+/* Takes 4 us, reading /proc/PID/status 11 us. -errno also where the status has the users. */
+static int pidfd_users(pid_t pid, struct pidfd_info *info, uint64_t *identity)
 {
 	static _Atomic bool lacks; /* the kernel is older */
-	struct pidfd_info info = {.mask = PIDFD_INFO_USERS};
 	int fd = lacks ? -1 : (int)syscall(SYS_pidfd_open, pid, 0), r = 0;
 
+	*info = (struct pidfd_info){.mask = PIDFD_INFO_USERS};
 	if (fd < 0)
 		return -ENOSYS;
-	if (ioctl(fd, PIDFD_INFO, &info))
+	if (ioctl(fd, PIDFD_INFO, info))
 		r = -errno;
+	else if (!(info->mask & PIDFD_INFO_USERS))
+		r = -ENOSYS;
+	else if (identity)
+		r = pidfd_identity(fd, identity);
 	close(fd);
 	if (r == -ENOTTY)
 		lacks = true;
-	if (r || !(info.mask & PIDFD_INFO_USERS))
-		return r ? r : -ENOSYS;
-	*uid = info.euid;
-	return 0;
+	return r;
+}
+
+int procfs_identity_and_user(pid_t pid, uint64_t *identity, uid_t *real)
+{
+	struct pidfd_info info;
+	int r = pidfd_users(pid, &info, identity);
+
+	if (!r)
+		*real = info.ruid;
+	return r;
 }
 
 int procfs_user(pid_t pid, uid_t *uid)
 {
 	struct procfs_status status;
-	int r = pidfd_user(pid, uid);
+	struct pidfd_info info;
+	int r = pidfd_users(pid, &info, NULL);
 
-	if (!r)
+	if (!r) {
+		*uid = info.euid;
 		return 0;
+	}
 	r = procfs_status(pid, &status);
 	if (!r)
 		*uid = status.uid;

@@ -47,6 +47,9 @@ int procfs_parse_start(const char *stat, uint64_t *ticks);
  * only with other results of this function. On Linux 6.9 and later the call never waits; before, it
  * is procfs_start_ticks(). */
 int procfs_identity(pid_t pid, uint64_t *identity);
+/* procfs_identity() and the real user, where the kernel says both without being able to wait: since
+ * Linux 6.13. 0 or -errno. */
+int procfs_identity_and_user(pid_t pid, uint64_t *identity, uid_t *real);
 /* Whether it is a kernel thread. Needs no right to look into the process. */
 int procfs_is_kernel(pid_t pid, bool *kernel);
 /* The thread by whose /proc/TID a process can be read: its first thread or, if that has ended and

@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "base/str.h"
 #include "process/procfs.h"
 #include "target/internal/internal.h"
+
+#define RECENT_NS 100000000u
 
 int target_check(const struct fusee_target *given, struct fusee_target *t, const char **why)
 {
@@ -94,13 +97,19 @@ void target_count_dropped_labels(uint32_t n)
 			   "labels beyond the 32 that a target or a process can have", NULL, n);
 }
 
-uint32_t target_user(pid_t pid)
+uint32_t target_user(struct targets *ts, pid_t pid)
 {
+	uint64_t now = clock_now();
 	uid_t uid;
 
 	if (!pid)
 		return 0;
-	return procfs_user(pid, &uid) ? UINT32_MAX : uid;
+	if (ts->recent.pid != pid || now >= ts->recent.until) {
+		ts->recent.uid = procfs_user(pid, &uid) ? UINT32_MAX : uid;
+		ts->recent.pid = pid;
+		ts->recent.until = now + RECENT_NS;
+	}
+	return ts->recent.uid;
 }
 
 bool target_texts_have_room(const struct targets *ts, uint32_t uid, const char *what)

@@ -268,7 +268,7 @@ static uint32_t intern(struct targets *ts, struct labelset_draft *d, pid_t pid)
 
 	if (id)
 		return id;
-	uid = target_user(pid);
+	uid = target_user(ts, pid);
 	if (!target_texts_have_room(ts, uid, "process")) {
 		ts->refused = true;
 		uid = 0;

@@ -53,7 +53,7 @@ static bool is_of_this_round(const struct target_entry *e)
 static int bound_texts(struct targets *ts, const struct fusee_target *t, struct target_entry **e)
 {
 	struct fusee_target bare = *t;
-	uint32_t uid = target_user(t->match == FUSEE_MATCH_PID ? (pid_t)t->pid : 0);
+	uint32_t uid = target_user(ts, t->match == FUSEE_MATCH_PID ? (pid_t)t->pid : 0);
 	int r = 0;
 
 	if (t->labels.n && !target_texts_have_room(ts, uid, "target")) {

@@ -416,8 +416,9 @@ struct fusee_target {
 	uint32_t size, match;
 	struct fusee_str key; /* names the target within this instance; stays the same */
 	uint32_t pid, pad;
-	/* Field 22 of /proc/PID/stat; the target is the process that has the pid when the target is
-	 * first looked up. 0: any process that has the pid. */
+	/* Field 22 of /proc/PID/stat, or what process_text("id") begins with; the target is the
+	 * process that has the pid when the target is first looked up. 0: any process that has the
+	 * pid. */
 	uint64_t pid_start_ticks;
 	struct fusee_str cgroup;        /* path from the root of its hierarchy: "/a/b" */
 	struct fusee_label match_label; /* a text label, such as container_id */
@@ -462,7 +463,9 @@ struct fusee_discovery_host {
 	/* Copies up to len bytes at the offset of /proc/PID/`name`: "cmdline", "environ" or "stat";
 	 * or, at offset 0 only, "cgroup", the path that "exe" is a link to, or "otel_context": the
 	 * message that an SDK of OpenTelemetry published (ProcessContext of opentelemetry-proto),
-	 * -ENOENT: none, -E2BIG: it is longer. The process can delay these reads, so this call
+	 * -ENOENT: none, -E2BIG: it is longer. 0.6: "id", with len 32 at least: a number for
+	 * pid_start_ticks, a blank, the real user's number; it never waits, and needs Linux 6.13.
+	 * The process can delay these reads, so this call
 	 * waits for 50 ms at most. It works also if the process's first thread has ended and others
 	 * go on: /proc/PID then has none of these but "stat". Returns the number of bytes, or
 	 * -errno; -ETIMEDOUT, -EAGAIN: may succeed later. Fewer than 4096 bytes, if len is not

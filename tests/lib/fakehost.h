@@ -670,6 +670,8 @@ FAKE void fake_clear(void *ctx, const struct fusee_option *o)
 
 /* Texts of processes with this name are not read in time; NULL: all are. */
 static const char *fake_late_text;
+/* What the text "id" of each process is; NULL: the host has no such text. */
+static const char *fake_id;
 
 static int64_t fake_process_text(struct fusee_instance *in, uint32_t pid, const char *name,
 				 uint64_t offset, void *buf, uint64_t len)
@@ -680,6 +682,8 @@ static int64_t fake_process_text(struct fusee_instance *in, uint32_t pid, const 
 
 	if (fake_late_text && !strcmp(name, fake_late_text))
 		return -ETIMEDOUT;
+	if (fake_id && !strcmp(name, "id"))
+		return snprintf(buf, len, "%s", fake_id);
 	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
 	if (!strcmp(name, "exe")) {
 		n = readlink(path, buf, len);

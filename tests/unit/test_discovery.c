@@ -2,8 +2,10 @@
 // check: fast, covers core/policy
 /* core/policy/discovery: instances of discovery in the loop, and what they may do. */
 #include "lib/pause.h"
+#include "process/procfs.h"
 #include "test.h"
 
+#include <inttypes.h>
 #include <sys/epoll.h>
 
 #include "base/clock.h"
@@ -266,6 +268,38 @@ TEST_IN_WORLD(forks_that_an_exec_or_exit_follows)
 		report(w, FUSEE_PROCESS_FORK, nobody + i, 1);
 	discoveries_settle(w->all);
 	CHECK_INT(s.events[FUSEE_PROCESS_FORK], 102);
+	discoveries_remove(w->all, d);
+}
+
+static int reads_id(struct script *s, const struct fusee_process_event *e)
+{
+	uint64_t identity, got = 0;
+	char text[64] = "";
+	unsigned user = 0;
+	uid_t real;
+
+	if (e->pid != (uint32_t)getpid())
+		return 0;
+	CHECK_INT(discovery_host.process_text(s->in, e->pid, "id", 0, text, 31), -EINVAL);
+	CHECK_INT(discovery_host.process_text(s->in, e->pid, "id", 1, text, 32), -EINVAL);
+	if (procfs_identity_and_user(getpid(), &identity, &real)) { /* an older kernel */
+		CHECK(discovery_host.process_text(s->in, e->pid, "id", 0, text, 32) < 0);
+		return 0;
+	}
+	CHECK_INT(discovery_host.process_text(s->in, e->pid, "id", 0, text, 32), strlen(text));
+	CHECK(sscanf(text, "%" SCNu64 " %u", &got, &user) == 2 && got == identity);
+	CHECK_INT(user, getuid());
+	CHECK(!procfs_identity(getpid(), &identity) && got == identity);
+	s->ticks++;
+	return 0;
+}
+
+TEST_IN_WORLD(the_id_of_a_process)
+{
+	struct script s = {.process = reads_id};
+	struct discovery *d = add(w, &s, &plugin, "discover.test");
+
+	CHECK(s.saw_us);
 	discoveries_remove(w->all, d);
 }
 

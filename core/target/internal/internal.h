@@ -71,6 +71,11 @@ struct targets {
 	struct buf text;                      /* scratch of targets_put() and targets_labels() */
 	struct target_entry **found;          /* scratch of targets_labels() */
 	size_t nfound, cap;
+	struct target_recent {
+		pid_t pid;
+		uint32_t uid;
+		uint64_t until;
+	} recent; /* whose user was looked up last */
 };
 
 /* index.c */
@@ -96,8 +101,9 @@ struct target_entry *target_entry_new(struct targets *, const struct fusee_targe
 /* Equal match and labels; the key is not compared. */
 bool target_entry_equal(const struct target_entry *, const struct target_entry *);
 void target_count_dropped_labels(uint32_t n);
-/* The user who chose the texts: of the process, or, without a pid, root. */
-uint32_t target_user(pid_t pid);
+/* The user who chose the texts: of the process, or, without a pid, root. What was looked up for a
+ * process last is used for 100 ms. */
+uint32_t target_user(struct targets *, pid_t pid);
 /* Whether more texts of the user may be kept. Counts a refusal. what: "target", "process". */
 bool target_texts_have_room(const struct targets *, uint32_t uid, const char *what);
 #endif

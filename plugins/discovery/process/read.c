@@ -164,6 +164,21 @@ static int read_start(struct facts *f, const struct facts_source *from, uint32_t
 	return state == 'X' || (state == 'Z' && threads < 2) ? -ESRCH : 0;
 }
 
+/* The start, or what stands for it, and the user, in one call that never waits. 0; -ENOMEM; another
+ * -errno: the host or the kernel is older. */
+static int read_id(struct facts *f, const struct facts_source *from, uint32_t pid,
+		   struct passwd_cache *c)
+{
+	char text[64];
+	int64_t n = from->text(from->in, pid, "id", 0, text, sizeof(text) - 1);
+	unsigned long user;
+
+	text[n > 0 ? n : 0] = '\0';
+	if (sscanf(text, "%" SCNu64 " %lu", &f->start_ticks, &user) != 2)
+		return -ENOSYS;
+	return user_name(c, user, f->user, sizeof(f->user));
+}
+
 static int read_exe(struct facts *f, const struct facts_source *from, uint32_t pid)
 {
 	char exe[sizeof(f->exe)], comm[64];
@@ -275,6 +290,7 @@ static void read_cmdline(struct facts *f, const struct facts_source *from, uint3
 int facts_read(struct facts *f, uint32_t pid, uint32_t which, struct passwd_cache *c,
 	       const struct facts_source *from)
 {
+	bool id;
 	int r;
 
 	f->start_ticks = 0;
@@ -284,14 +300,19 @@ int facts_read(struct facts *f, uint32_t pid, uint32_t which, struct passwd_cach
 	f->context = NULL;
 	f->context_len = 0;
 	f->unread = f->no_cmdline = f->empty = false;
-	r = read_start(f, from, pid);
-	if (!r)
-		r = read_exe(f, from, pid);
+	r = read_exe(f, from, pid);
+	if (r)
+		return r;
+	/* a process with an executable has not ended */
+	r = *f->exe && which & FACTS_STATUS ? read_id(f, from, pid, c) : -ENOSYS;
+	id = !r;
+	if (r && r != -ENOMEM)
+		r = read_start(f, from, pid);
 	if (!r && which & FACTS_ENVIRON)
 		r = read_environ(f, from, pid);
 	if (!r && which & FACTS_CONTEXT)
 		r = read_context(f, from, pid);
-	if (!r && which & FACTS_STATUS)
+	if (!r && !id && which & FACTS_STATUS)
 		r = read_user(f, pid, c);
 	if (!r && which & FACTS_CMDLINE)
 		read_cmdline(f, from, pid);

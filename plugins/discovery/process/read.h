@@ -17,12 +17,12 @@ void passwd_close(struct passwd_cache *); /* NULL is fine */
 enum facts_which { FACTS_STATUS = 1, FACTS_ENVIRON = 2, FACTS_CMDLINE = 4, FACTS_CONTEXT = 8 };
 
 struct facts {
-	uint64_t start_ticks;
-	char exe[4096];    /* path without " (deleted)"; "" not readable */
-	char name[256];    /* base name of exe, else the name of the thread */
-	char user[64];     /* name, or number; "" unknown */
-	char cmdline[512]; /* arguments with blanks between, truncated; "" not read */
-	char *environ;     /* owned; "NAME=value" texts, each terminated; NULL: not read */
+	uint64_t start_ticks; /* or another number that only this process has */
+	char exe[4096];       /* path without " (deleted)"; "" not readable */
+	char name[256];       /* base name of exe, else the name of the thread */
+	char user[64];        /* name, or number; "" unknown */
+	char cmdline[512];    /* arguments with blanks between, truncated; "" not read */
+	char *environ;        /* owned; "NAME=value" texts, each terminated; NULL: not read */
 	size_t environ_len;
 	void *context; /* owned; the message of resource.h; NULL: none, or not read */
 	size_t context_len;
@@ -39,8 +39,8 @@ struct facts_source {
 	struct fusee_instance *in;
 };
 
-/* Reads the facts that `which` selects. 0; -ESRCH: the process has ended; -ENOENT: it is a kernel
- * thread, which has no executable; -ENOMEM. The caller frees them in any case. */
+/* Reads the facts that `which` selects. 0; -ESRCH: the process has ended; -ENOENT: it has ended,
+ * or is a kernel thread, which has no executable; -ENOMEM. The caller frees them in any case. */
 int facts_read(struct facts *, uint32_t pid, uint32_t which, struct passwd_cache *,
 	       const struct facts_source *);
 void facts_free(struct facts *);

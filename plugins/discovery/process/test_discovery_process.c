@@ -63,6 +63,31 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
+/* The start and the user come from the host, in one call; what is no such answer is not used. */
+TEST(identity_and_user)
+{
+	static const char *const ids[] = {"4711 65099", "4711", "x", ""};
+	char *const environ[] = {NULL};
+	struct fake *f = begun(fake_new(&fusee_plugin, NULL));
+	pid_t pid = sleeper("sleep", environ);
+	struct fake_target *t;
+
+	for (uint32_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+		fake_id = ids[i];
+		CHECK_INT(fake_process(f, FUSEE_PROCESS_EXEC, (uint32_t)pid, 0), 0);
+		t = target_of(f, pid);
+		CHECK(t);
+		CHECK((t->t.pid_start_ticks == 4711) == !i && t->t.pid_start_ticks);
+		CHECK(!strcmp(fake_label(t, "user"), "65099") == !i);
+	}
+	fake_id = ids[0];
+	end(pid);
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_EXEC, (uint32_t)pid, 0), 0);
+	CHECK(!target_of(f, pid));
+	fake_id = NULL;
+	fake_free(f);
+}
+
 TEST(labels_of_a_process)
 {
 	char *const environ[] = {"A=1", "OTEL_SERVICE_NAME=shop", "VERSION=2.1\n", "EMPTY=", NULL};
