@@ -45,9 +45,6 @@
 #define KEPT_FREE 4u
 /* Of the rest, pages are loaded one by one only into the last 1 / KEPT_SINGLE. */
 #define KEPT_SINGLE 8u
-/* Of a table with more than 1 / LARGE of the frames, the pages that earlier runs used are loaded
- * first, and the others on demand. */
-#define LARGE 16u
 #define NEAR 8u     /* pages that are loaded together */
 #define LOADS 2048u /* on demand, in a second */
 
@@ -247,7 +244,35 @@ static int load_absent(struct bpf_sampler *b, struct paged_table *t, uint32_t fi
 	return 0;
 }
 
-/* Half of the frames at most. */
+/* The first page of the group that is loaded together with this page, and the end of that group. */
+static uint32_t group_of(const struct paged_table *t, uint32_t page, uint32_t *end)
+{
+	uint32_t first = page / NEAR * NEAR;
+
+	*end = first + NEAR < t->npages ? first + NEAR : t->npages;
+	return first;
+}
+
+/* While half of the frames stay free: the pages around those that are loaded, as on demand. */
+static int load_around(struct bpf_sampler *b, struct paged_table *t)
+{
+	uint32_t end, kept = b->frames.n / 2;
+
+	for (uint32_t page = 0; page < t->npages; page++) {
+		uint32_t first = group_of(t, page, &end);
+		int r;
+
+		if (!is_resident(t->entries[page]))
+			continue;
+		r = load_absent(b, t, first, end, NULL, kept);
+		if (r)
+			return r;
+		page = end - 1;
+	}
+	return 0;
+}
+
+/* Loads what earlier runs have used, half of the frames at most; then all else, or what is near. */
 static int load_remembered(struct bpf_sampler *b, struct paged_table *t,
 			   const struct used_pages *used)
 {
@@ -259,7 +284,9 @@ static int load_remembered(struct bpf_sampler *b, struct paged_table *t,
 		kept = fs->nfree - fs->n / 2;
 	r = load_absent(b, t, 0, t->npages, used, kept);
 	b->frames.counts.remembered += t->nresident;
-	return r;
+	if (!r && t->npages - t->nresident + fs->n / 2 <= fs->nfree)
+		return load_absent(b, t, 0, t->npages, NULL, 0);
+	return r ? r : load_around(b, t);
 }
 
 /* While there are free frames: the pages around it too, whose functions are of the same part of the
@@ -267,8 +294,7 @@ static int load_remembered(struct bpf_sampler *b, struct paged_table *t,
 static void load_near(struct bpf_sampler *b, struct paged_table *t, uint32_t page)
 {
 	const struct frames *fs = &b->frames;
-	uint32_t first = page / NEAR * NEAR;
-	uint32_t end = first + NEAR < t->npages ? first + NEAR : t->npages;
+	uint32_t end, first = group_of(t, page, &end);
 
 	if (fs->nfree >= NEAR + fs->n / KEPT_SINGLE)
 		(void)load_absent(b, t, first, end, NULL, 0);
@@ -364,7 +390,7 @@ int pages_add(struct bpf_sampler *b, struct paged_table *t, const struct used_pa
 		return -ENOMEM;
 	}
 	r = words_write(b->slabs.fd, t->at, t->entries, t->npages);
-	if (!r && used && t->npages > fs->n / LARGE)
+	if (!r && used)
 		r = load_remembered(b, t, used);
 	else if (!r && t->npages + fs->n / KEPT_FREE <= fs->nfree)
 		r = load_absent(b, t, 0, t->npages, NULL, 0);

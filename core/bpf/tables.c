@@ -185,17 +185,14 @@ static const char *unwinder_name(const struct bpf_sampler *b, const struct slab_
 	return b->set->instances[p->unwinder]->descriptor->name;
 }
 
-/* Keeps which of its pages were used. */
+/* Keeps which of its pages were used; also that none was, since then none need be loaded. */
 static void keep_pages(struct bpf_sampler *b, struct slab_table *p)
 {
 	const uint8_t *seen = has_remembered(b, p) ? pages_seen(b, &p->pages) : NULL;
-	uint32_t n = p->pages.npages;
-	bool any = false;
 
-	for (uint32_t i = 0; seen && i < (n + 7) / 8; i++)
-		any |= seen[i];
-	if (any)
-		worker_keep_used_pages(b->worker, p->source, unwinder_name(b, p), n, seen);
+	if (seen)
+		worker_keep_used_pages(b->worker, p->source, unwinder_name(b, p), p->pages.npages,
+				       seen);
 }
 
 static void drop_table(struct bpf_sampler *b, uint64_t key)

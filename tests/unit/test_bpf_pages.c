@@ -272,15 +272,20 @@ TEST_IN_WORLD(what_an_earlier_run_has_used, 100 * FUSEE_PAGE_WORDS)
 	const uint8_t *seen;
 
 	add_remembered(w, &t, u);
-	CHECK_INT(count_present(w, 0), 4);
+	/* and those around the first, as long as half of the frames stay free */
+	CHECK_INT(count_present(w, 0), FRAMES / 2);
 	for (uint32_t i = 0; i < 4; i++)
 		CHECK_INT(look_up(w, 0, pages[i] * FUSEE_PAGE_WORDS), RIGHT);
+	for (uint32_t page = 0; page < 6; page++)
+		CHECK_INT(look_up(w, 0, page * FUSEE_PAGE_WORDS), RIGHT);
 	CHECK_INT(w->b.frames.counts.remembered, 4);
 	CHECK_INT(w->b.frames.counts.loaded, 0);
 	pages_remove(&w->b, &t);
 	CHECK_INT(w->b.frames.nfree, FRAMES);
 
 	/* What is loaded and not read is not seen; what was read and then evicted is. */
+	for (uint32_t f = 0; f < FRAMES; f++)
+		w->b.frames.states[f].used = 0;
 	add_remembered(w, &t, u);
 	CHECK_INT(look_up(w, 0, 50 * FUSEE_PAGE_WORDS), RIGHT);
 	for (uint32_t page = 60; page < 90; page++)
