@@ -139,6 +139,7 @@ void pipeline_free(struct pipeline *p)
 		collector_free(p->slots[i]);
 	process_table_free(p->processes);
 	walk_languages_free(p->walker.languages);
+	seen_frames_free(p->walker.seen);
 	claims_free(p->claims);
 	made_code_free(p->made);
 	files_free(p->files);

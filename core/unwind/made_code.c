@@ -506,6 +506,15 @@ static enum made_verdict look_again(const struct made_code *m, const struct regi
 	return is_ahead(r, f->addr) ? MADE_LATER : compare(m, r->at, 1, f->addr - r->bias, true);
 }
 
+bool made_code_lacks_row(const struct made_code *m, uint64_t process, uint64_t addr, bool exact)
+{
+	const struct region *r = find(m, process, addr);
+	uint64_t reading = r ? (uintptr_t)hashmap_get(&r->starts, start_key(addr, exact)) : 0;
+
+	return reading && reading <= r->done && r->at[0].tables &&
+	       step_in(m, r->at, addr - r->bias).next == FUSEE_PASS;
+}
+
 enum made_verdict made_code_verdict(const struct made_code *m, const struct made_frame *f,
 				    bool late)
 {

@@ -40,6 +40,8 @@ void made_code_note(struct made_code *, struct process *, const struct process_m
 const struct inspection_slab *made_code_table(const struct made_code *, uint64_t process,
 					      const struct process_mapping *, uint32_t unwinder,
 					      uint64_t *id);
+/* Was this place noted, and no row found for it when the code was read since? exact: as above. */
+bool made_code_lacks_row(const struct made_code *, uint64_t process, uint64_t addr, bool exact);
 /* Reads what is due. all: whatever samples wait for. To be called a few times a second. */
 void made_code_update(struct made_code *, bool all);
 

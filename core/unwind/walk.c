@@ -13,7 +13,9 @@
 #include "unwind/internal/walk_called.h"
 #include "unwind/internal/walk_continue.h"
 #include "unwind/internal/walk_guess.h"
+#include "unwind/internal/walk_learn.h"
 #include "unwind/internal/walk_returns.h"
+#include "unwind/internal/walk_worker.h"
 #include "unwind/moved_text.h"
 #include "unwind/walk_language.h"
 #include "opener/opener.h"
@@ -22,8 +24,6 @@
 #define LEAF_REGS (0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP))
 
 #define STACK_FAR (1ull << 30) /* bytes above sp: no stack is larger */
-#define PAGE 4096u
-
 /* Reads code, for a step that decodes instructions: from the mapped file, or for memory without a
  * file from the process, if it still runs. Other memory is in the stack copy or nowhere. */
 static int read_code(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
@@ -136,221 +136,10 @@ static struct walk_frame frame_of(const struct fusee_unwind *u, const struct pro
 	return f;
 }
 
-#define BIT(n) (1ull << (n))
-#define SPECIAL_REGS (BIT(FUSEE_X86_RBP) | BIT(FUSEE_X86_RSP) | BIT(FUSEE_X86_RIP))
-
-/* Bytes of the stack copy below the first absent page. */
-static uint32_t up_to_hole(const struct fusee_native *n)
-{
-	uint64_t len = n->stack_hi - n->stack_lo, in = n->stack_lo % PAGE, page;
-
-	if (!n->holes)
-		return (uint32_t)len;
-	page = (uint64_t)__builtin_ctzll(n->holes) * PAGE;
-	return (uint32_t)(page <= in ? 0 : page - in < len ? page - in : len);
-}
-
-/* ---- steps of the worker ---- */
-
-#define STEP_FAILS -1
-#define STEP_WAITS -2
-
-void walk_steps_release(struct walk_steps *s)
-{
-	if (!s || --s->refs)
-		return;
-	free(s->at);
-	free(s);
-}
-
-/* Appends a step. Without memory nothing: the walk will request it again. */
-static void add_step(struct walk_steps *s, const struct walk_step *step)
-{
-	if (s->n == s->cap) {
-		uint32_t cap = s->cap ? s->cap * 2 : 4;
-		struct walk_step *at = realloc(s->at, cap * sizeof(*at));
-
-		if (!at)
-			return;
-		s->at = at;
-		s->cap = cap;
-	}
-	s->at[s->n++] = *step;
-}
-
-/* A step that was requested: where it began, until the answer. */
-struct requested {
-	struct walk_steps *steps;
-	struct file *file;
-	struct walk_step step;
-};
-
-static void on_stepped(void *arg, int err, const uint64_t regs[17], uint64_t valid)
-{
-	struct requested *r = arg;
-
-	r->step.err = err;
-	r->step.valid = valid;
-	memcpy(r->step.regs, regs, sizeof(r->step.regs));
-	r->steps->pending = false;
-	files_release(r->file);
-	if (err != -ECANCELED) {
-		r->steps->walker->answers++;
-		r->steps->walker->helped += err >= 0;
-		add_step(r->steps, &r->step);
-	}
-	walk_steps_release(r->steps);
-	free(r);
-}
-
-#define WINDOW 16384u /* bytes of a stopped thread's stack */
-
-/* Copies the part of a stopped thread's stack that a step may need. */
-static void read_window(const struct walk_context *c, uint64_t sp, struct worker_step *step,
-			unsigned char *window)
-{
-	uint32_t n = 0;
-
-	while (n < WINDOW) {
-		uint32_t len = PAGE - (uint32_t)((sp + n) % PAGE);
-
-		if (len > WINDOW - n)
-			len = WINDOW - n;
-		if (c->memory->read(c->memory->arg, window + n, len, sp + n))
-			break;
-		n += len;
-	}
-	step->stack_lo = sp;
-	step->stack = window;
-	step->len = n;
-}
-
-static int send_step(struct worker *w, struct worker_step *step, const struct worker_requester *by,
-		     struct requested *r)
-{
-	int err;
-
-	step->fd = files_hold(r->file);
-	err = step->fd < 0 ? step->fd : worker_step(w, step, by, on_stepped, r);
-	if (err && step->fd >= 0)
-		files_release(r->file);
-	return err;
-}
-
-/* Requests the walk's next step. 0: it is under way; -errno. */
-static int request_step(struct walker *w, const struct fusee_native *n,
-			const struct process_mapping *m)
-{
-	const struct fusee_unwind *u = &n->u;
-	unsigned char window[WINDOW];
-	const struct worker_requester by = {
-		.uid = m->file->uid, .pid = w->pid, .copy_of = m->file->source.copy_of};
-	struct walk_steps *steps = *w->steps;
-	struct requested *r = calloc(1, sizeof(*r));
-	struct worker_step step = {
-		.inspection = m->file->inspection,
-		.bias = m->bias,
-		.valid = u->valid_regs | SPECIAL_REGS,
-		.stack_lo = n->stack_lo,
-		.stack = n->stack,
-		.len = up_to_hole(n),
-	};
-	int err;
-
-	if (!r)
-		return -ENOMEM;
-	if (((struct walk_context *)n->arg)->memory)
-		read_window(n->arg, u->sp, &step, window);
-	if (u->flags & FUSEE_FP_LOST)
-		step.valid &= ~BIT(FUSEE_X86_RBP);
-	memcpy(step.regs, u->regs, sizeof(step.regs) - 8);
-	step.regs[FUSEE_X86_RBP] = u->fp;
-	step.regs[FUSEE_X86_RSP] = u->sp;
-	step.regs[FUSEE_X86_RIP] = u->flags & FUSEE_PC_EXACT ? u->offset : u->offset - 1;
-	*r = (struct requested){
-		.steps = steps, .file = m->file, .step = {.pc = u->pc, .sp = u->sp}};
-	err = send_step(w->worker, &step, &by, r);
-	if (err) {
-		free(r);
-		return err;
-	}
-	steps->refs++;
-	steps->pending = true;
-	return 0;
-}
-
-/* Makes the walk's steps. false: it has none and may have none, or no memory. */
-static bool make_steps(struct walker *w)
-{
-	struct walk_steps *s = *w->steps;
-
-	if (s || !w->waits)
-		return s;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return false;
-	*s = (struct walk_steps){.refs = 1, .walker = w};
-	*w->steps = s;
-	return true;
-}
-
-/* The answer to the walk's next step. NULL: there is none; *r: why. */
-static const struct walk_step *next_step(struct walker *w, const struct fusee_native *n,
-					 const struct process_mapping *m, int *r)
-{
-	struct walk_steps *s;
-	const struct walk_step *step;
-
-	*r = STEP_FAILS;
-	if (!m->based || !m->file->source.readable || !make_steps(w))
-		return NULL;
-	s = *w->steps;
-	if (w->step < s->n) {
-		step = &s->at[w->step++];
-		/* Other tables since: another way through the stack. */
-		return step->pc == n->u.pc && step->sp == n->u.sp ? step : NULL;
-	}
-	if (w->waits && (s->pending || (s->n < WALK_MAX_STEPS && !request_step(w, n, m))))
-		*r = STEP_WAITS;
-	return NULL;
-}
-
-/* Lets the worker, which has a full CFI interpreter, take a step. enum fusee_next; STEP_FAILS,
- * STEP_WAITS. */
-static int step_by_worker(struct walker *w, struct fusee_native *n, const struct process_mapping *m)
-{
-	struct fusee_unwind *u = &n->u;
-	const struct walk_step *step;
-	int r;
-
-	step = next_step(w, n, m, &r);
-	if (!step)
-		return r;
-	if (step->err == -ENODATA)
-		return FUSEE_STOP;
-	if (step->err < 0)
-		return STEP_FAILS;
-	u->pc = step->regs[FUSEE_X86_RIP];
-	u->sp = step->regs[FUSEE_X86_RSP];
-	u->fp = step->regs[FUSEE_X86_RBP];
-	memcpy(u->regs, step->regs, sizeof(step->regs) - 8);
-	u->valid_regs = step->valid & ~SPECIAL_REGS;
-	u->flags &= ~(uint32_t)(FUSEE_PC_EXACT | FUSEE_FP_LOST);
-	u->flags |= (step->err ? FUSEE_PC_EXACT | FUSEE_SIGNAL : 0) |
-		    (step->valid & BIT(FUSEE_X86_RBP) ? 0 : FUSEE_FP_LOST);
-	return FUSEE_NEXT;
-}
-
-/* Does the worker step first? Only in a walk that stopped before because a register was not known.
- */
-static bool worker_steps_first(const struct walker *w, const struct process_mapping *m)
-{
-	return *w->steps && (*w->steps)->careful && m->file && m->file->state == FILE_READY;
-}
-
 /* ---- steps ---- */
 
-/* One step by this unwinder. enum fusee_next; FUSEE_PASS: the pc is not its own; STEP_WAITS. */
+/* One step by this unwinder. enum fusee_next; FUSEE_PASS: the pc is not its own; WALK_STEP_WAITS.
+ */
 static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct process_mapping *m,
 		   const char **reason)
 {
@@ -370,10 +159,10 @@ static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct 
 	r = ops->native_step(u);
 	if (w->touched && n->ntouched)
 		w->touched(w->arg, i, m->file ? m->file->id : 0, made, n->touched, n->ntouched);
-	if (r != FUSEE_STOP || !u->error)
+	if (r != FUSEE_STOP || !u->error || ((struct walk_context *)n->arg)->proving)
 		return r;
-	helped = u->flags & FUSEE_INEXPRESSIBLE ? step_by_worker(w, n, m) : STEP_FAILS;
-	if (helped != STEP_FAILS) {
+	helped = u->flags & FUSEE_INEXPRESSIBLE ? walk_step_by_worker(w, n, m) : WALK_STEP_FAILS;
+	if (helped != WALK_STEP_FAILS) {
 		u->error = 0;
 		return helped;
 	}
@@ -411,24 +200,13 @@ static int step_by_claim(struct walker *w, const struct claim *c, struct fusee_n
 	return r;
 }
 
-/* One step by the first unwinder that does not pass. enum fusee_next, STEP_WAITS; *reason: why the
- * stack is truncated. */
-static int step(struct walker *w, struct fusee_native *n, struct process_mapping *m,
-		const struct claim *claim, const char **reason)
+/* One step by the first native unwinder that does not pass. */
+static int step_by_natives(struct walker *w, struct fusee_native *n, struct process_mapping *m,
+			   const char **reason)
 {
-	int r;
-
-	if (worker_steps_first(w, m)) {
-		int helped = step_by_worker(w, n, m);
-
-		if (helped != STEP_FAILS)
-			return helped;
-	}
-	r = step_by_claim(w, claim, n, m, reason);
-	if (r != FUSEE_PASS)
-		return r;
 	for (uint32_t i = 0; i < w->unwinders->n && i < FILES_MAX_UNWINDERS; i++) {
 		const struct fusee_unwinder_ops *ops = w->unwinders->instances[i]->descriptor->ops;
+		int r;
 
 		if (!ops->native_step || !(ops->flags & FUSEE_UNWINDER_NATIVE))
 			continue;
@@ -436,10 +214,116 @@ static int step(struct walker *w, struct fusee_native *n, struct process_mapping
 		if (r != FUSEE_PASS)
 			return r;
 	}
+	return FUSEE_PASS;
+}
+
+/* One step by the first unwinder that does not pass. enum fusee_next, WALK_STEP_WAITS; *reason:
+ * why the stack is truncated. */
+static int step(struct walker *w, struct fusee_native *n, struct process_mapping *m,
+		const struct claim *claim, const char **reason)
+{
+	int r;
+
+	if (walk_worker_steps_first(w, m)) {
+		int helped = walk_step_by_worker(w, n, m);
+
+		if (helped != WALK_STEP_FAILS)
+			return helped;
+	}
+	r = step_by_claim(w, claim, n, m, reason);
+	if (r == FUSEE_PASS)
+		r = step_by_natives(w, n, m, reason);
+	if (r != FUSEE_PASS)
+		return r;
 	*reason = m->file && m->file->state == FILE_PENDING   ? loss_text(LOSS_NO_TABLE_YET)
 		  : m->file && m->file->state == FILE_REFUSED ? loss_text(LOSS_FILE_NOT_READABLE)
 							      : loss_text(LOSS_NO_TABLE);
 	return FUSEE_STOP;
+}
+
+/* Is this memory without a file that no unwinder claims to step? */
+static bool is_unclaimed(const struct process_mapping *m, const struct claim *claim)
+{
+	return is_claimable(m) && !(claim && claim->flags & FUSEE_CLAIM_STEP);
+}
+
+/* As step(). What nothing proves of code made at run time is by the walk's guesses. */
+static int step_or_guess(struct walker *w, struct fusee_native *n, struct process_mapping *m,
+			 const struct claim *claim, const char **reason)
+{
+	struct walk_context *c = n->arg;
+	struct fusee_unwind before;
+	int r;
+
+	if (!is_unclaimed(m, claim))
+		return step(w, n, m, claim, reason);
+	if (walk_apply_guess(n, c->guesses))
+		return FUSEE_NEXT;
+	before = n->u;
+	r = step(w, n, m, claim, reason);
+	if (!c->unproved.pc && !(before.flags & FUSEE_SP_UNSURE) &&
+	    (*reason || n->u.flags & FUSEE_GUESSED))
+		c->unproved = before;
+	return r;
+}
+
+/* Was the code at this place read, and has no row? If it was not, it will be. */
+static bool lacks_row(struct walker *w, struct process *p, const struct fusee_unwind *u,
+		      const struct process_mapping *m)
+{
+	bool exact = u->flags & FUSEE_PC_EXACT;
+	uint64_t at = exact ? u->pc : u->pc - 1;
+
+	if (!w->made || m->file)
+		return false;
+	if (made_code_lacks_row(w->made, p->id, at, exact))
+		return true;
+	made_code_note(w->made, p, m, at, exact, u->time_ns);
+	return false;
+}
+
+/* A step of walk_learn(). */
+static enum learn_step prove(void *arg, struct fusee_native *n)
+{
+	struct walker *w = arg;
+	struct process *p = ((struct walk_context *)n->arg)->process;
+	struct process_mapping *m = locate(&n->u, p);
+	const struct fusee_unwind before = n->u;
+	const char *reason = NULL;
+	bool made;
+	int r;
+
+	if (!m || walk_in_uprobe_page(n, m))
+		return LEARN_FAILS;
+	made = is_claimable(m);
+	if (made && !is_unclaimed(m, claim_at(w, p, &n->u, m).claim))
+		return LEARN_FAILS;
+	r = step_by_natives(w, n, m, &reason);
+	if (r == FUSEE_STOP && !n->u.error)
+		return LEARN_END;
+	if (r == FUSEE_NEXT && !(n->u.flags & FUSEE_GUESSED))
+		return LEARN_NEXT;
+	return made && lacks_row(w, p, &before, m) ? LEARN_UNKNOWN : LEARN_FAILS;
+}
+
+/* The walk was truncated. Finds the guesses that would lead to the outermost frame. */
+static void learn(struct walker *w, struct fusee_native *n, uint64_t time,
+		  struct walk_guesses *guesses)
+{
+	struct walk_context *c = n->arg;
+	struct fusee_unwind end = n->u;
+
+	if (!c->unproved.pc || c->memory || c->guesses)
+		return;
+	n->u = c->unproved;
+	c->proving = true;
+	if (prove(w, n) != LEARN_UNKNOWN) {
+		n->u = end;
+		return;
+	}
+	n->u = c->unproved;
+	walk_learn(&w->seen, n, time, prove, w, guesses);
+	n->u = end;
 }
 
 /* If a system call was interrupted, pc is behind the syscall instruction, which may be the last of
@@ -453,7 +337,7 @@ static bool behind_syscall(struct fusee_native *n)
 }
 
 /* Adds the frame, and those of languages in it, and goes to its caller. enum fusee_next,
- * STEP_WAITS. */
+ * WALK_STEP_WAITS. */
 static int pass_frame(struct walker *w, struct process *p, struct fusee_native *n,
 		      struct process_mapping *m, bool guessed, struct walk *out)
 {
@@ -473,7 +357,7 @@ static int pass_frame(struct walker *w, struct process *p, struct fusee_native *
 		c->languages->pushed = false;
 	switch (turn) {
 	case LANGUAGE_NATIVE:
-		r = step(w, n, m, c->languages ? NULL : code.claim, &out->reason);
+		r = step_or_guess(w, n, m, c->languages ? NULL : code.claim, &out->reason);
 		if (r != FUSEE_NEXT_OMIT)
 			return r;
 		walk_omit_machine(out);
@@ -522,7 +406,7 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 		p->started = true;
 		r = pass_frame(w, p, n, m, guessed, out);
 		walk_skip(n, r == FUSEE_STOP, out);
-		if (r == STEP_WAITS)
+		if (r == WALK_STEP_WAITS)
 			out->waiting = m->file;
 		if (r != FUSEE_NEXT)
 			return;
@@ -538,18 +422,20 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 static bool needs_care(struct walker *w, const struct fusee_native *n, const struct walk *out)
 {
 	return !out->waiting && out->reason && n->u.flags & FUSEE_INEXPRESSIBLE &&
-	       w->helped < 1000 + 4 * w->walks && make_steps(w) && !(*w->steps)->careful;
+	       w->helped < 1000 + 4 * w->walks && walk_make_steps(w) && !(*w->steps)->careful;
 }
 
+/* guesses: from which it was learned; those that are found if it is truncated. */
 static void walk_sample(struct walker *w, struct process *p, const struct sample *s, bool wait,
-			struct walk *out, struct fusee_native *n)
+			struct walk *out, struct fusee_native *n, struct walk_guesses *guesses)
 {
 	struct walk_context c = {.process = p,
 				 .opener = worker_opener(w->worker),
 				 .memory = s->memory,
 				 .returns = s->returns,
 				 .continuations = &s->continuations,
-				 .languages = s->memory ? w->languages : NULL};
+				 .languages = s->memory ? w->languages : NULL,
+				 .guesses = guesses->n ? guesses : NULL};
 
 	walk_clear(out, s->memory ? WALK_MOST_FRAMES : WALK_COPY_FRAMES);
 	out->n = s->nkernel < 128 ? s->nkernel : 128;
@@ -565,11 +451,14 @@ static void walk_sample(struct walker *w, struct process *p, const struct sample
 	walk_close(out);
 	if (c.languages && !out->reason)
 		out->reason = c.languages->reason;
+	if (out->reason && !out->waiting)
+		learn(w, n, s->time, guesses);
 }
 
 void walk_stack(struct walker *w, struct process *p, const struct sample *s, bool wait,
 		struct walk_steps **steps, struct walk *out)
 {
+	struct walk_guesses guesses = {0};
 	struct fusee_native n;
 
 	walk_clear(out, 128);
@@ -591,10 +480,12 @@ void walk_stack(struct walker *w, struct process *p, const struct sample *s, boo
 	w->pid = s->pid;
 	w->steps = steps;
 	w->waits = wait;
-	walk_sample(w, p, s, wait, out, &n);
+	walk_sample(w, p, s, wait, out, &n, &guesses);
 	if (needs_care(w, &n, out)) {
 		(*steps)->careful = true;
 		(*steps)->n = 0;
-		walk_sample(w, p, s, wait, out, &n);
+		walk_sample(w, p, s, wait, out, &n, &guesses);
 	}
+	if (guesses.n)
+		walk_sample(w, p, s, wait, out, &n, &guesses);
 }

@@ -9,6 +9,7 @@
 
 #include "plugin/plugin.h"
 #include "process/process.h"
+#include "process/seen_frames.h"
 #include "unwind/claims.h"
 #include "unwind/files.h"
 #include "unwind/made_code.h"
@@ -41,8 +42,9 @@ struct walker {
 	const struct plugin_set *unwinders; /* in order; borrowed, as are the next two */
 	struct worker *worker;              /* takes steps that no table expresses */
 	struct claims *claims;              /* NULL: memory without a file is not claimed */
-	const struct made_code *made;       /* NULL: it has no tables */
+	struct made_code *made;             /* NULL: it has no tables */
 	struct walk_languages *languages;   /* of stopped threads; NULL: machine frames only */
+	struct seen_frames *seen;           /* of code made at run time; NULL: none so far */
 	/* Called after a step with the pages that it has read of a table; NULL: not. file 0: the
 	 * table of memory without a file, by its number. */
 	void (*touched)(void *arg, uint32_t unwinder, uint32_t file, uint64_t made,

@@ -11,6 +11,8 @@
 #include "base/hashmap.h"
 #include "unwind/walk.h"
 
+struct walk_guesses; /* unwind/internal/walk_learn.h */
+
 /* Of all walks over stopped threads. */
 struct walk_languages {
 	struct hashmap emitted; /* keys that record() has */
@@ -42,6 +44,10 @@ struct walk_context {
 	uint32_t next_return; /* index of that which is looked at next */
 	bool beyond;          /* the last step read above the stack copy */
 	uint32_t stepped;     /* frames so far */
+	bool proving;         /* neither the worker steps nor a guess */
+	/* The innermost frame of code made at run time that nothing proves; pc 0: none. */
+	struct fusee_unwind unproved;
+	const struct walk_guesses *guesses; /* of such frames; NULL: none */
 };
 
 enum language_turn {

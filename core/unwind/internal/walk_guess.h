@@ -13,4 +13,6 @@
  * finds looks right: its return address lies right behind a call, and its sp is aligned as behind
  * one. Else FUSEE_STOP, and u is as it was. */
 int walk_guess(struct fusee_native *, const struct fusee_unwinder_ops *);
+/* Does a call end right before this address? */
+bool walk_is_behind_call(struct fusee_native *, uint64_t pc);
 #endif
