@@ -437,6 +437,7 @@ static void read_samples(struct decoder *d)
 		fail(d, -EINVAL, "the profile has samples but no sample type");
 		return;
 	}
+	builder_expect(d->b, d->message->nsamples);
 	d->counted = true;
 	for (size_t i = 0; i < d->locations.n; i++)
 		d->counted &= d->locations.at[i].id == i + 1;

@@ -13,6 +13,9 @@
 /* Further labels of a sample are dropped. A sample has each key once. */
 #define MAX_LABELS 66 /* the 64 of a target, its process and its thread */
 
+/* So much is believed of what a file seems to have. */
+#define MAX_EXPECTED (4u << 20)
+
 int builder_new(struct builder **ret)
 {
 	struct builder *b = calloc(1, sizeof(*b));
@@ -253,6 +256,11 @@ static int add_values(struct builder *b, const struct fusee_sample *key, const i
 	return 0;
 }
 
+void builder_expect(struct builder *b, uint64_t samples)
+{
+	b->stacks.expected = samples < MAX_EXPECTED ? (uint32_t)samples : MAX_EXPECTED;
+}
+
 /* May a sample be added? */
 static bool sample_may_be(struct builder *b, uint32_t stack)
 {
@@ -400,7 +408,8 @@ uint64_t builder_bytes(const struct builder *b)
 	return sizeof(*b) + dict_bytes(&b->strings) + dict_bytes(&b->functions) +
 	       dict_bytes(&b->mappings) + dict_bytes(&b->locations) + dict_bytes(&b->label_sets) +
 	       s->cap * sizeof(*s->at) + s->hashes_cap * sizeof(*s->hashes) +
-	       s->locations_cap * sizeof(*s->locations) + slots_bytes(&s->slots) +
+	       s->samples_cap * sizeof(*s->samples) + s->locations_cap * sizeof(*s->locations) +
+	       slots_bytes(&s->slots) + b->samples.more_cap * sizeof(*b->samples.more) +
 	       b->samples.cap * sizeof(*b->samples.at) +
 	       b->samples.parts_cap * sizeof(*b->samples.parts) + slots_bytes(&b->samples.slots) +
 	       b->mapping_flags.cap + b->values.cap + b->types.cap + b->losses.cap +

@@ -32,6 +32,8 @@ uint32_t builder_location(struct builder *, const struct fusee_location *,
 uint32_t builder_stack(struct builder *, const uint32_t *locations, uint32_t n); /* leaf first */
 /* To be called before the first sample. */
 uint32_t builder_type(struct builder *, const char *type, const char *unit);
+/* About so many samples of different stacks will be added. */
+void builder_expect(struct builder *, uint64_t samples);
 /* Adds values, one for each type, to the sample with this stack, labels, pid and tid. Label texts
  * are copied. Of two labels with the same key the first is kept, and at most 66 keys are. 0 or
  * -errno. */

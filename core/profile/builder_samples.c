@@ -14,50 +14,73 @@ static uint32_t hash(const struct fusee_sample *s, uint32_t part)
 
 static uint32_t hash_of(const struct builder *b, uint32_t i)
 {
-	return hash(&b->samples.at[i], b->samples.parts[i]);
+	uint32_t sample = b->samples.more[i];
+
+	return hash(&b->samples.at[sample], b->samples.parts[sample]);
 }
 
 static bool is(const struct builder *b, uint32_t i, const struct fusee_sample *key)
 {
 	const struct fusee_sample *s = &b->samples.at[i];
 
-	return i && s->stack == key->stack && s->first_label == key->first_label &&
-	       s->pid == key->pid && s->tid == key->tid && b->samples.parts[i] == b->part;
+	return s->stack == key->stack && s->first_label == key->first_label && s->pid == key->pid &&
+	       s->tid == key->tid && b->samples.parts[i] == b->part;
 }
 
-static int make_room(struct builder *b)
+static uint32_t append(struct builder *b, const struct fusee_sample *key)
 {
 	struct builder_samples *s = &b->samples;
 	void *at = arena_room(&b->arena, s->at, s->n, &s->cap, sizeof(*s->at)), *parts;
 
-	if (!at)
-		return -ENOMEM;
+	if (!at || s->n >= UINT32_MAX / 2)
+		return BUILDER_NONE;
 	s->at = at;
 	parts = arena_room(&b->arena, s->parts, s->n, &s->parts_cap, sizeof(*s->parts));
 	if (!parts)
-		return -ENOMEM;
+		return BUILDER_NONE;
 	s->parts = parts;
-	return builder_slots_room(b, &s->slots, s->n, hash_of);
+	s->at[s->n] = *key;
+	s->parts[s->n] = b->part;
+	return s->n++;
+}
+
+/* A sample of a stack that has another sample. */
+static uint32_t add_more(struct builder *b, const struct fusee_sample *key)
+{
+	struct builder_samples *s = &b->samples;
+	struct slots_search at = slots_begin(hash(key, b->part));
+	void *more = arena_room(&b->arena, s->more, s->nmore, &s->more_cap, sizeof(*s->more));
+	uint32_t next, id;
+
+	if (!more)
+		return BUILDER_NONE;
+	s->more = more;
+	if (builder_slots_room(b, &s->slots, s->nmore, hash_of))
+		return BUILDER_NONE;
+	while ((next = slots_next(&s->slots, &at)))
+		if (is(b, s->more[next - 1], key))
+			return s->more[next - 1];
+	id = append(b, key);
+	if (id == BUILDER_NONE)
+		return id;
+	s->more[s->nmore] = id;
+	slots_put(&s->slots, &at, s->nmore++);
+	return id;
 }
 
 uint32_t builder_samples_add(struct builder *b, const struct fusee_sample *key)
 {
-	struct builder_samples *s = &b->samples;
-	struct slots_search at = slots_begin(hash(key, b->part));
-	uint32_t next;
+	uint32_t *first = &b->stacks.samples[key->stack], id;
 
-	if (s->n >= UINT32_MAX / 2 || make_room(b))
-		return BUILDER_NONE;
-	while ((next = slots_next(&s->slots, &at)))
-		if (is(b, next - 1, key))
-			return next - 1;
-	s->at[s->n] = *key;
-	s->parts[s->n] = b->part;
-	slots_put(&s->slots, &at, s->n);
-	return s->n++;
+	if (*first)
+		return is(b, *first, key) ? *first : add_more(b, key);
+	id = append(b, key);
+	if (id != BUILDER_NONE)
+		*first = id;
+	return id;
 }
 
 int builder_samples_init(struct builder *b)
 {
-	return builder_samples_add(b, &(struct fusee_sample){0}) ? -ENOMEM : 0;
+	return append(b, &(struct fusee_sample){0}) ? -ENOMEM : 0;
 }

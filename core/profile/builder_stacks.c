@@ -13,10 +13,13 @@
 int builder_slots_room(struct builder *b, struct slots *s, uint32_t n,
 		       uint32_t (*hash_of)(const struct builder *, uint32_t))
 {
-	struct slots more = {.n = s->n ? s->n * 2 : 128};
+	struct slots more = {.n = s->n ? s->n : 64};
 
 	if (!slots_are_few(s, n))
 		return 0;
+	do
+		more.n *= 2;
+	while (slots_are_few(&more, b->stacks.expected));
 	more.at = arena_add(&b->arena, more.n * sizeof(*more.at));
 	if (!more.at)
 		return -ENOMEM;
@@ -32,26 +35,31 @@ static uint32_t hash_of(const struct builder *b, uint32_t stack)
 	return b->stacks.hashes[stack];
 }
 
+/* Makes room for one more of n elements in an array in the arena. */
+static bool has_room(struct builder *b, uint32_t **at, uint32_t n, size_t *cap)
+{
+	void *grown = arena_room(&b->arena, *at, n, cap, sizeof(**at));
+
+	if (grown)
+		*at = grown;
+	return grown;
+}
+
 /* Room for one stack of n locations. 0 or -ENOMEM. */
 static int make_room(struct builder *b, uint32_t n)
 {
 	struct builder_stacks *s = &b->stacks;
-	void *at = arena_room(&b->arena, s->at, s->n, &s->cap, sizeof(*s->at)), *hashes;
+	void *at = arena_room(&b->arena, s->at, s->n, &s->cap, sizeof(*s->at));
 
 	if (!at)
 		return -ENOMEM;
 	s->at = at;
-	hashes = arena_room(&b->arena, s->hashes, s->n, &s->hashes_cap, sizeof(*s->hashes));
-	if (!hashes)
+	if (!has_room(b, &s->hashes, s->n, &s->hashes_cap) ||
+	    !has_room(b, &s->samples, s->n, &s->samples_cap))
 		return -ENOMEM;
-	s->hashes = hashes;
-	while (s->locations_cap - s->nlocations < n) {
-		at = arena_room(&b->arena, s->locations, s->locations_cap, &s->locations_cap,
-				sizeof(*s->locations));
-		if (!at)
+	while (s->locations_cap - s->nlocations < n)
+		if (!has_room(b, &s->locations, (uint32_t)s->locations_cap, &s->locations_cap))
 			return -ENOMEM;
-		s->locations = at;
-	}
 	return builder_slots_room(b, &s->slots, s->n, hash_of);
 }
 
@@ -76,6 +84,7 @@ uint32_t builder_stacks_add(struct builder *b, const uint32_t *locations, uint32
 		memcpy(s->locations + s->nlocations, locations, n * sizeof(*locations));
 	s->at[s->n] = (struct fusee_stack){s->nlocations, n};
 	s->hashes[s->n] = hash;
+	s->samples[s->n] = 0;
 	s->nlocations += n;
 	slots_put(&s->slots, &at, s->n);
 	return s->n++;

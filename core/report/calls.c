@@ -5,13 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/saturate.h"
 #include "base/str.h"
-
-/* Calls with the same caller and function are one. A dictionary key: no padding. */
-struct key {
-	uint32_t parent, function;
-};
 
 /* ---- functions by name ---- */
 
@@ -52,22 +50,54 @@ static struct render_call *new_call(struct render_calls *t)
 	return c;
 }
 
+/* Calls with the same caller and function are one. */
+static uint32_t hash_of(uint32_t parent, uint32_t function)
+{
+	const uint32_t key[] = {parent, function};
+
+	return (uint32_t)XXH3_64bits(key, sizeof(key));
+}
+
+static int make_room(struct render_calls *t)
+{
+	struct slots more = {.n = t->slots.n ? t->slots.n * 2 : 1024};
+
+	if (!slots_are_few(&t->slots, t->n))
+		return 0;
+	more.at = calloc(more.n, sizeof(*more.at));
+	if (!more.at)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < t->n; i++)
+		slots_add(&more, hash_of(t->calls[i].parent, t->calls[i].function), i);
+	free(t->slots.at);
+	t->slots = more;
+	return 0;
+}
+
+/* Another stack has the call too. */
+static void join(struct render_call *c, const struct render_frame *f)
+{
+	c->flags = (c->flags & f->flags & RENDER_INLINED) |
+		   ((c->flags | f->flags) & RENDER_GUESSED);
+	if (c->line != f->line)
+		c->line = 0;
+}
+
 /* The index of the call of this frame below parent; 0: no memory. */
 static uint32_t child(struct render_calls *t, uint32_t parent, const struct render_frame *f)
 {
-	struct key k = {parent, f->function};
-	uint32_t i = dict_add(&t->keys, &k, sizeof(k));
+	struct slots_search at = slots_begin(hash_of(parent, f->function));
 	struct render_call *c;
+	uint32_t next;
 
-	if (i == DICT_NONE)
+	if (make_room(t))
 		return 0;
-	if (i < t->n) { /* the dictionary's ids and the calls' indices both begin with 1 */
-		c = &t->calls[i];
-		c->flags = (c->flags & f->flags & RENDER_INLINED) |
-			   ((c->flags | f->flags) & RENDER_GUESSED);
-		if (c->line != f->line)
-			c->line = 0;
-		return i;
+	while ((next = slots_next(&t->slots, &at))) {
+		c = &t->calls[next - 1];
+		if (c->parent != parent || c->function != f->function)
+			continue;
+		join(c, f);
+		return next - 1;
 	}
 	c = new_call(t);
 	if (!c)
@@ -77,7 +107,8 @@ static uint32_t child(struct render_calls *t, uint32_t parent, const struct rend
 	c->depth = t->calls[parent].depth + 1;
 	c->flags = f->flags;
 	c->line = f->line;
-	return i;
+	slots_put(&t->slots, &at, t->n - 1);
+	return t->n - 1;
 }
 
 static int add_stack(struct render_calls *t, const struct render_model *m,
@@ -129,9 +160,7 @@ int render_calls_make(struct render_calls *t, const struct render_model *m)
 	int r;
 
 	*t = (struct render_calls){0};
-	r = dict_init(&t->keys);
-	if (!r)
-		r = order_functions(t, m);
+	r = order_functions(t, m);
 	if (!r && !new_call(t))
 		r = -ENOMEM;
 	for (uint32_t i = 0; !r && i < m->nstacks; i++)
@@ -146,7 +175,7 @@ int render_calls_make(struct render_calls *t, const struct render_model *m)
 void render_calls_free(struct render_calls *t)
 {
 	buf_fini(&t->buf);
-	dict_fini(&t->keys);
+	free(t->slots.at);
 	free(t->order);
 	free(t->rank);
 	*t = (struct render_calls){0};

@@ -3,7 +3,7 @@
 #ifndef REPORT_CALLS_H
 #define REPORT_CALLS_H
 
-#include "base/dict.h"
+#include "base/slots.h"
 #include "report/model.h"
 
 struct render_call {
@@ -24,7 +24,7 @@ struct render_calls {
 
 	/* private */
 	struct buf buf;
-	struct dict keys;
+	struct slots slots; /* by caller and function */
 };
 
 /* 0 or -ENOMEM. Borrows the model. */

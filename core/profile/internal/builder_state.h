@@ -34,18 +34,21 @@ struct builder_stacks {
 	struct fusee_stack *at; /* 0 is the empty stack */
 	uint32_t *hashes;
 	uint32_t *locations;
+	uint32_t *samples; /* the first sample of each; 0: none */
 	uint32_t n, nlocations;
-	size_t cap, hashes_cap, locations_cap;
+	uint32_t expected; /* samples of different stacks, if that is known */
+	size_t cap, hashes_cap, samples_cap, locations_cap;
 	struct slots slots;
 };
 
 /* Samples as they will be in the profile, but that first_label is an id in label_sets. 0 is none.
- */
+ * Most stacks have one sample, which the stack knows; slots has the others. */
 struct builder_samples {
 	struct fusee_sample *at;
 	uint32_t *parts;
-	uint32_t n;
-	size_t cap, parts_cap;
+	uint32_t *more; /* elements of slots: samples */
+	uint32_t n, nmore;
+	size_t cap, parts_cap, more_cap;
 	struct slots slots;
 };
 
