@@ -187,6 +187,12 @@ static int open_instances(struct agent *a, struct plan *plan)
 	int r;
 
 	a->instances.loop = a->loop;
+	if (scrapes_new(&a->scrapes, a->loop, instances_deliver, &a->instances)) {
+		plan_free(plan);
+		log_error("cannot start: %s", strerror(ENOMEM));
+		return EX_OSERR;
+	}
+	discoveries_set_profiles(a->sampling.discoveries, scrapes_take, a->scrapes);
 	file_requests_set(&a->files, a->loop, &a->sampling.profiler);
 	r = instances_set_plan(&a->instances, plan, &error);
 	if (r)
@@ -283,7 +289,8 @@ static void agent_close(struct agent *a)
 	instances_fini(&a->instances);
 	file_requests_fini(&a->files);
 	flushes_fini(&a->flushes);
-	agent_sampling_close(&a->sampling);
+	agent_sampling_close(&a->sampling); /* ends the discoveries' threads */
+	scrapes_free(a->scrapes);
 	loop_free(a->loop);
 	plugin_folder_close(&a->folder);
 	reload_fini(&a->reload);

@@ -397,6 +397,19 @@ int instances_set_plan(struct instances *is, struct plan *plan, char **error)
 
 /* ---- all of them ---- */
 
+void instances_deliver(void *instances, struct scraped *profile)
+{
+	const struct instances *is = instances;
+
+	for (uint32_t i = 0; is->plan && i < is->plan->nsinks; i++) {
+		int r = is->plan->sinks[i]->by_default ? scraped_put(profile, is->windows[i]) : 0;
+
+		if (r)
+			log_warning("%s: a scraped profile is lost: %s", is->plan->sinks[i]->name,
+				    strerror(-r));
+	}
+}
+
 void instances_close_windows(struct instances *is)
 {
 	for (uint32_t i = 0; i < is->plan->nsinks; i++)

@@ -498,6 +498,18 @@ int plan_builder_init(struct plan_builder *b, const struct plugin_folder *folder
 	return -ENOMEM;
 }
 
+/* Whether a discovery of the plan finds targets. */
+static bool finds_targets(const struct plan *p)
+{
+	for (uint32_t i = 0; i < p->ndiscoveries; i++) {
+		const struct fusee_discovery_ops *ops = p->discoveries[i]->descriptor->ops;
+
+		if (!(ops->flags & FUSEE_DISCOVERY_PROFILES))
+			return true;
+	}
+	return false;
+}
+
 /* Every discovery without required options. */
 static void add_default_discoveries(struct plan_builder *b)
 {
@@ -533,7 +545,7 @@ int plan_builder_finish(struct plan_builder *b, struct plan **ret)
 	b->plan->limits.stack_bytes &= ~UINT64_C(7);
 	for (uint32_t i = 0; i < b->plan->nsinks; i++)
 		b->plan->sinks[i]->relabel_all = b->plan->relabel;
-	if (!e->n && !b->plan->ndiscoveries)
+	if (!e->n && !finds_targets(b->plan))
 		add_default_discoveries(b);
 	if (b->more && asprintf(&last, "and %u more errors", b->more) > 0) {
 		char **all = realloc(e->texts, (e->n + 1) * sizeof(char *));

@@ -76,6 +76,13 @@ static struct build_options options_of(const struct closed *closed, bool one_set
 	};
 }
 
+void sink_window_put(struct sink_window *sink, struct builder *b, const struct fusee_profile *p)
+{
+	if (sink->context.built)
+		sink->context.built(sink->context.built_arg, sink->plan, p);
+	delivery_put(sink->delivery, b, p);
+}
+
 static int build(struct builder *b, const struct closed *closed, bool one_set, uint32_t set,
 		 const struct fusee_profile **p)
 {
@@ -132,11 +139,7 @@ static void put(struct closed *closed, bool one_set, uint32_t set)
 	if (!r)
 		r = build(b, closed, one_set, set, &p);
 	if (!r) {
-		const struct sink_window_context *context = &closed->sink->context;
-
-		if (context->built)
-			context->built(context->built_arg, closed->sink->plan, p);
-		delivery_put(closed->sink->delivery, b, p);
+		sink_window_put(closed->sink, b, p);
 		return;
 	}
 	builder_free(b);

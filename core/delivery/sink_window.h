@@ -40,6 +40,8 @@ int sink_window_new(struct sink_window **ret, const struct sink_window_context *
  * instance is borrowed until the next call or sink_window_free(). -ENOMEM: the window keeps its
  * length, the rest has changed. */
 int sink_window_replan(struct sink_window *, const struct plan_instance *, uint64_t period_ns);
+/* Hands a profile that is not of a window to the delivery; takes the builder over. */
+void sink_window_put(struct sink_window *, struct builder *, const struct fusee_profile *);
 /* Closes the open window; its profiles are put into the delivery when it has its symbols. */
 void sink_window_close_window(struct sink_window *);
 /* No closed window waits for symbols. */

@@ -231,6 +231,15 @@ void discoveries_set_opener(struct discoveries *s, struct opener *o)
 	s->context.opener = o;
 }
 
+void discoveries_set_profiles(struct discoveries *s,
+			      int (*take)(void *arg, const struct fusee_pprof *, char *why,
+					  uint32_t cap),
+			      void *arg)
+{
+	s->context.profile = take;
+	s->context.profile_arg = arg;
+}
+
 void discoveries_free(struct discoveries *s)
 {
 	if (!s)

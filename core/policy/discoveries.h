@@ -13,6 +13,11 @@ struct opener;
 int discoveries_new(struct discoveries **ret, struct loop *, struct targets *);
 /* The opener reads the memory of processes for instances; borrowed. NULL: this process does. */
 void discoveries_set_opener(struct discoveries *, struct opener *);
+/* take(arg, ..) [any thread] is profile() of the instances' host. */
+void discoveries_set_profiles(struct discoveries *,
+			      int (*take)(void *arg, const struct fusee_pprof *, char *why,
+					  uint32_t cap),
+			      void *arg);
 void discoveries_free(struct discoveries *); /* with all instances; NULL is fine */
 /* discovery_new(); an instance that subscribed to process events then receives one RUNNING for
  * each process of the system, and SYNC. *ret is valid until discoveries_remove(). */

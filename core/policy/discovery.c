@@ -473,6 +473,18 @@ static int64_t host_process_text(struct fusee_instance *in, uint32_t pid, const 
 	return a.err;
 }
 
+static int host_profile(struct fusee_instance *in, const struct fusee_pprof *p, char *why,
+			uint32_t cap)
+{
+	const struct discovery *d = in->owner;
+
+	if (!d || !d->context->profile) {
+		snprintf(why, cap, "nothing takes profiles here");
+		return -EPERM;
+	}
+	return p ? d->context->profile(d->context->profile_arg, p, why, cap) : 0;
+}
+
 const struct fusee_discovery_host discovery_host = {
 	.size = sizeof(discovery_host),
 	.begin = host_begin,
@@ -483,6 +495,7 @@ const struct fusee_discovery_host discovery_host = {
 	.timer = host_timer,
 	.wake = host_wake,
 	.process_text = host_process_text,
+	.profile = host_profile,
 };
 
 /* ---- the instance ---- */

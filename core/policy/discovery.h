@@ -24,6 +24,9 @@ struct discovery_context {
 	struct loop *loop;
 	struct targets *targets;
 	struct opener *opener; /* reads processes' memory; NULL: this process does */
+	/* [any thread] profile() of the host. NULL: nothing takes profiles. */
+	int (*profile)(void *arg, const struct fusee_pprof *, char *why, uint32_t cap);
+	void *profile_arg;
 	/* The instance whose callback runs, or NULL: host calls of others fail with -EPERM. */
 	struct discovery *running;
 };

@@ -524,6 +524,12 @@ static int convert(struct decoder *d, struct pprof_file *f)
 
 int pprof_decode(const void *bytes, size_t len, struct pprof_file **ret, const char **error)
 {
+	return pprof_decode_within(bytes, len, PPROF_MAX_BYTES, ret, error);
+}
+
+int pprof_decode_within(const void *bytes, size_t len, uint64_t max_bytes, struct pprof_file **ret,
+			const char **error)
+{
 	struct pprof_message m;
 	struct decoder d = {0};
 	struct pprof_file *f = calloc(1, sizeof(*f));
@@ -534,7 +540,7 @@ int pprof_decode(const void *bytes, size_t len, struct pprof_file **ret, const c
 		return -ENOMEM;
 	}
 	d.b = f->builder;
-	if (pprof_unpack(&m, bytes, len)) {
+	if (pprof_unpack(&m, bytes, len, max_bytes)) {
 		fail(&d, m.code, m.error);
 	} else {
 		d.message = &m;
@@ -565,6 +571,11 @@ int pprof_decode(const void *bytes, size_t len, struct pprof_file **ret, const c
 const struct fusee_profile *pprof_profile(const struct pprof_file *f)
 {
 	return f->profile;
+}
+
+uint64_t pprof_file_bytes(const struct pprof_file *f)
+{
+	return sizeof(*f) + builder_bytes(f->builder);
 }
 
 void pprof_free(struct pprof_file *f)

@@ -25,6 +25,11 @@ struct pprof_file;
  * losses. 0; -EINVAL; -EFBIG: above a limit; -ENOMEM. *text is a static sentence about the error.
  */
 int pprof_decode(const void *bytes, size_t len, struct pprof_file **ret, const char **text);
+/* The same with another limit of uncompressed bytes, at most PPROF_MAX_BYTES. */
+int pprof_decode_within(const void *bytes, size_t len, uint64_t max_bytes, struct pprof_file **ret,
+			const char **text);
+/* About how many bytes of memory the file holds. */
+uint64_t pprof_file_bytes(const struct pprof_file *);
 const struct fusee_profile *pprof_profile(const struct pprof_file *);
 void pprof_free(struct pprof_file *);
 #endif

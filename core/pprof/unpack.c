@@ -23,6 +23,17 @@ static int fail(struct pprof_message *m, int code, const char *error)
 	return m->code;
 }
 
+static int fail_too_large(struct pprof_message *m, bool gzip)
+{
+	if (m->max_bytes == PPROF_MAX_BYTES)
+		return fail(m, -EFBIG,
+			    gzip ? "the profile is larger than 512 MiB uncompressed"
+				 : "the profile is larger than 512 MiB");
+	return fail(m, -EFBIG,
+		    gzip ? "the profile is larger than its limit uncompressed"
+			 : "the profile is larger than its limit");
+}
+
 /* ---- gzip ---- */
 
 static int inflate_member(struct pprof_message *m, z_stream *z, struct buf *out)
@@ -32,8 +43,8 @@ static int inflate_member(struct pprof_message *m, z_stream *z, struct buf *out)
 	while (ret != Z_STREAM_END) {
 		size_t n = IN_STEP;
 
-		if (out->len >= PPROF_MAX_BYTES)
-			return fail(m, -EFBIG, "the profile is larger than 512 MiB uncompressed");
+		if (out->len > m->max_bytes)
+			return fail_too_large(m, true);
 		z->next_out = buf_grow(out, n);
 		if (!z->next_out)
 			return fail(m, -ENOMEM, "no memory");
@@ -178,17 +189,18 @@ static int unpack(struct pprof_message *m, const uint8_t *p, size_t len)
 	return m->profile ? 0 : fail(m, -EINVAL, "this is not a pprof profile, or it is damaged");
 }
 
-int pprof_unpack(struct pprof_message *m, const void *bytes, size_t len)
+int pprof_unpack(struct pprof_message *m, const void *bytes, size_t len, uint64_t max_bytes)
 {
 	const uint8_t *p = bytes;
 
-	*m = (struct pprof_message){.allocator = {allocate, release, m}};
+	*m = (struct pprof_message){.allocator = {allocate, release, m}, .max_bytes = max_bytes};
 	if (!len)
 		return fail(m, -EINVAL, "the file is empty");
 	if (len < 2 || p[0] != 0x1f || p[1] != 0x8b)
-		return len > PPROF_MAX_BYTES ? fail(m, -EFBIG, "the profile is larger than 512 MiB")
-					     : unpack(m, p, len);
-	if (!gunzip(m, p, len, &m->plain))
+		return len > max_bytes ? fail_too_large(m, false) : unpack(m, p, len);
+	if (!gunzip(m, p, len, &m->plain) && m->plain.len > max_bytes)
+		fail_too_large(m, true);
+	else if (!m->error)
 		unpack(m, (const uint8_t *)m->plain.p, m->plain.len);
 	return m->code;
 }

@@ -39,6 +39,8 @@ void builder_free(struct builder *b)
 {
 	if (!b)
 		return;
+	if (b->held.release)
+		b->held.release(b->held.arg);
 	arena_fini(&b->arena);
 	buf_fini(&b->mapping_flags);
 	buf_fini(&b->values);
@@ -414,7 +416,12 @@ uint64_t builder_bytes(const struct builder *b)
 	       b->samples.parts_cap * sizeof(*b->samples.parts) + slots_bytes(&b->samples.slots) +
 	       b->mapping_flags.cap + b->values.cap + b->types.cap + b->losses.cap +
 	       b->comments.cap + b->resource.cap + b->is_comment.cap + b->scratch.cap +
-	       b->times.cap + b->table_bytes;
+	       b->times.cap + b->table_bytes + b->held.bytes;
+}
+
+void builder_hold(struct builder *b, void (*release)(void *arg), void *arg, uint64_t bytes)
+{
+	b->held = (struct held){release, arg, bytes};
 }
 
 struct fusee_profile *builder_profile(struct builder *b)

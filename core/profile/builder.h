@@ -71,6 +71,9 @@ struct builder_place {
 	uint32_t sample, loss;
 };
 void builder_places(const struct builder *, struct builder_place *places, uint32_t n);
+/* The builder holds memory of others, which its profile points to: release(arg) is called by
+ * builder_free(), and bytes counts in builder_bytes(). At most once. */
+void builder_hold(struct builder *, void (*release)(void *arg), void *arg, uint64_t bytes);
 /* About how many bytes of memory the builder holds. */
 uint64_t builder_bytes(const struct builder *);
 #endif

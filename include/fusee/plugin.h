@@ -441,7 +441,17 @@ struct fusee_process_event {
 	uint32_t size, kind, pid, parent; /* kind: as above; parent: of FORK */
 };
 
-/* Host calls of discovery plugins: in their callbacks only, but for wake(). */
+/* 0.6: a profile that a server has made of itself. */
+struct fusee_pprof {
+	uint32_t size, pad;
+	struct fusee_str bytes;     /* pprof's format, gzip or not; nothing in it is trusted */
+	struct fusee_str kind;      /* `kind` of the profile: "cpu", "alloc", "mutex" .. */
+	struct fusee_table labels;  /* struct fusee_label, text labels: of the server, 32 at most */
+	uint64_t max_bytes;         /* of the bytes without gzip, at most */
+	uint64_t start_ns, took_ns; /* of the request, start: CLOCK_REALTIME */
+};
+
+/* Host calls of discovery plugins: in their callbacks only, but for wake() and profile(). */
 struct fusee_discovery_host {
 	uint32_t size, pad;
 	/* From begin() to commit() the plugin puts all its targets; commit() removes the targets
@@ -472,10 +482,19 @@ struct fusee_discovery_host {
 	 * smaller, end at the end of the text. */
 	int64_t (*process_text)(struct fusee_instance *, uint32_t pid, const char *name,
 				uint64_t offset, void *buf, uint64_t len);
+	/* [any thread, may block] 0.6, see FUSEE_HAS: delivers a profile to all sinks but those
+	 * with `default = false`, each with its rules of relabeling. 0; -EINVAL: it is not a
+	 * profile; -EFBIG; -EAGAIN: too much waits; -EPERM: nothing takes profiles, as in `fusee
+	 * check`. why: the reason, terminated. NULL in place of a profile only asks for -EPERM. */
+	int (*profile)(struct fusee_instance *, const struct fusee_pprof *, char *why,
+		       uint32_t cap);
 };
 
 enum fusee_discovery_flags {
 	FUSEE_DISCOVERY_PROCESSES = 1, /* ops->process() is called for the machine's processes */
+	/* 0.6: it finds no targets but hands over profiles: a script that names no other discovery
+	 * has the default discoveries, too. */
+	FUSEE_DISCOVERY_PROFILES = 2,
 };
 
 /* All callbacks: [control thread]. They must not block; 50 ms is the limit. A callback that fails

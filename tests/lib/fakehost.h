@@ -725,7 +725,8 @@ FAKE struct fake *fake_new(const struct fusee_plugin *plugin, ...)
 						     fake_watch_fd,
 						     fake_timer,
 						     fake_wake,
-						     fake_process_text};
+						     fake_process_text,
+						     NULL};
 	f->host = (struct fusee_host){.size = sizeof(f->host),
 				      .abi_minor = FUSEE_ABI_MINOR,
 				      .log = fake_log,

@@ -11,6 +11,7 @@
 
 #include "agent/internal/sampling.h"
 #include "config/plan.h"
+#include "delivery/scraped.h"
 #include "delivery/sink_window.h"
 #include "plugin/plugin.h"
 
@@ -45,6 +46,9 @@ struct instances {
  * other instances of the earlier plan end. 0, or -errno: the earlier plan still runs, and *error is
  * a malloc'ed text with one sentence in each line, or NULL. */
 int instances_set_plan(struct instances *, struct plan *, char **error);
+/* Puts a profile into the deliveries of the plan's sinks, but of those with default = false.
+ * instances: struct instances. */
+void instances_deliver(void *instances, struct scraped *);
 /* Closes all open windows now. */
 void instances_close_windows(struct instances *);
 /* No closed window of a sink of the plan waits for symbols. */

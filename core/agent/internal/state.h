@@ -10,6 +10,7 @@
 #include "agent/internal/sampling.h"
 #include "agent/internal/callbacks.h"
 #include "agent/internal/cpu_budget.h"
+#include "delivery/scrapes.h"
 #include "executables/executables.h"
 #include "agent/internal/flushes.h"
 #include "agent/internal/instances.h"
@@ -27,6 +28,7 @@ struct agent {
 	struct agent_sampling sampling;
 	struct file_requests files;
 	struct instances instances;
+	struct scrapes *scrapes; /* profiles that discoveries hand over */
 	struct reload reload;
 	struct flushes flushes;
 	struct callbacks callbacks;

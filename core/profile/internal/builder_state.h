@@ -59,6 +59,13 @@ struct loss {
 	int64_t n;
 };
 
+/* Of builder_hold(). */
+struct held {
+	void (*release)(void *arg); /* NULL: nothing is held */
+	void *arg;
+	uint64_t bytes;
+};
+
 /* Dicts hold the tables while they grow. An id in a dict is the index in the profile; 0 is the
  * empty entry. */
 struct builder {
@@ -81,6 +88,7 @@ struct builder {
 	struct buf times;     /* struct sample_time */
 	uint32_t last;        /* id of the sample that was added last; 0: none */
 	uint64_t table_bytes; /* of builder_finish() */
+	struct held held;
 	bool finished;
 };
 

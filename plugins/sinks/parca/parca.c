@@ -61,7 +61,11 @@ static const char *name_of(const struct fusee_profile *p)
 {
 	static const struct {
 		const char *kind, *name;
-	} all[] = {{"off_cpu", "off_cpu"}, {"alloc", "memory"}};
+	} all[] = {{"off_cpu", "off_cpu"},
+		   {"alloc", "memory"},
+		   {"mutex", "mutex"},
+		   {"block", "block"},
+		   {"goroutine", "goroutine"}};
 	struct fusee_str kind = *FUSEE_AT(struct fusee_str, p->strings, p->kind);
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

@@ -53,7 +53,8 @@ static const char *metric_of(const struct fusee_profile *p)
 {
 	static const struct {
 		const char *kind, *name;
-	} all[] = {{"cpu", "process_cpu"}, {"off_cpu", "off_cpu"}, {"alloc", "memory"}};
+	} all[] = {{"cpu", "process_cpu"}, {"off_cpu", "off_cpu"}, {"alloc", "memory"},
+		   {"mutex", "mutex"},     {"block", "block"},     {"goroutine", "goroutine"}};
 	struct fusee_str kind = *FUSEE_AT(struct fusee_str, p->strings, p->kind);
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
