@@ -111,7 +111,7 @@ void ring_each(struct ring *r, void (*f)(void *arg, const struct perf_event_head
 	r->tail = tail;
 }
 
-double ring_full(const struct ring *r)
+uint64_t ring_unread(const struct ring *r)
 {
-	return (double)(r->head - r->tail) / (double)r->size;
+	return r->head - r->tail;
 }

@@ -15,7 +15,9 @@
 #define MIN_COPY_BUDGET (16u << 20)
 #define MAX_COPY_BUDGET (64u << 20)
 #define LONG_READ_NS 50000000u
-#define COPY_SHARE 0.875 /* of a ring; the rest is for other records */
+/* Of a ring an eighth, and so much if that is not more than half, is for other records than copies:
+ * what some hundred programs need that begin before the ring is read. */
+#define OTHER_BYTES (128u << 10)
 
 static int list_cpu(struct perf_stream *s, int number)
 {
@@ -111,6 +113,16 @@ bool stream_cpus_follow(struct perf_stream *s)
 	return missed;
 }
 
+/* The bytes of copies that a ring has room for. */
+static uint64_t room_for_copies(const struct ring *r)
+{
+	uint64_t others = r->size / 2 < OTHER_BYTES ? r->size / 2 : OTHER_BYTES, taken;
+
+	others = others < r->size / 8 ? r->size / 8 : others;
+	taken = others + ring_unread(r);
+	return taken < r->size ? r->size - taken : 0;
+}
+
 /* The budget halves when reading took long: otherwise mappings are published ever later, without
  * which the kernel cannot unwind, and every stack is copied. No CPU may copy more than fits into
  * its ring. */
@@ -125,14 +137,13 @@ void stream_cpus_set_copy_budget(struct perf_stream *s, uint64_t took_ns)
 	s->copy_budget = bytes;
 	for (uint32_t i = 0; i < s->ncpus; i++) {
 		struct ring *r = &s->cpus[i].ring;
-		double free;
+		uint64_t room;
 
 		if (s->cpus[i].ring_fd < 0)
 			continue;
 		ring_refresh(r);
-		free = (COPY_SHARE - ring_full(r)) * (double)r->size;
-		if (free < (double)bytes)
-			bytes = free > 0 ? (uint64_t)free : 0;
+		room = room_for_copies(r);
+		bytes = bytes < room ? bytes : room;
 	}
 	bpf_sampler_begin_round(s->o.bpf, bytes);
 }
