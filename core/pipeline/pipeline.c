@@ -140,6 +140,7 @@ void pipeline_free(struct pipeline *p)
 	process_table_free(p->processes);
 	walk_languages_free(p->walker.languages);
 	seen_frames_free(p->walker.seen);
+	free(p->walker.calls);
 	claims_free(p->claims);
 	made_code_free(p->made);
 	files_free(p->files);

@@ -306,23 +306,36 @@ static enum learn_step prove(void *arg, struct fusee_native *n)
 	return made && lacks_row(w, p, &before, m) ? LEARN_UNKNOWN : LEARN_FAILS;
 }
 
+static bool may_lead(void *arg, struct fusee_native *n, uint64_t pc)
+{
+	struct process *p = ((struct walk_context *)n->arg)->process;
+	struct process_mapping *m = process_mapping_at(p, n->u.pc - 1, n->u.time_ns);
+	struct process_mapping *of = pc ? process_mapping_at(p, pc, n->u.time_ns) : m;
+
+	if (!m || !of || !m->file || m->file != of->file || !m->based || m->file->fd < 0 ||
+	    m->file->source.remote)
+		return true;
+	return call_may_lead(&((struct walker *)arg)->calls,
+			     &(struct call_file){m->file->fd, m->file->id, m->bias, read_code, n},
+			     n->u.pc, pc);
+}
+
 /* The walk was truncated. Finds the guesses that would lead to the outermost frame. */
 static void learn(struct walker *w, struct fusee_native *n, uint64_t time,
 		  struct walk_guesses *guesses)
 {
 	struct walk_context *c = n->arg;
+	const struct learn_ops ops = {prove, may_lead, w};
 	struct fusee_unwind end = n->u;
 
 	if (!c->unproved.pc || c->memory || c->guesses)
 		return;
 	n->u = c->unproved;
 	c->proving = true;
-	if (prove(w, n) != LEARN_UNKNOWN) {
-		n->u = end;
-		return;
+	if (prove(w, n) == LEARN_UNKNOWN) {
+		n->u = c->unproved;
+		walk_learn(&w->seen, n, time, &ops, guesses);
 	}
-	n->u = c->unproved;
-	walk_learn(&w->seen, n, time, prove, w, guesses);
 	n->u = end;
 }
 

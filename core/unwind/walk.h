@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "plugin/plugin.h"
+#include "process/call.h"
 #include "process/process.h"
 #include "process/seen_frames.h"
 #include "unwind/claims.h"
@@ -44,6 +45,7 @@ struct walker {
 	struct claims *claims;              /* NULL: memory without a file is not claimed */
 	struct made_code *made;             /* NULL: it has no tables */
 	struct walk_languages *languages;   /* of stopped threads; NULL: machine frames only */
+	struct call_answers *calls;         /* NULL: none so far */
 	struct seen_frames *seen;           /* of code made at run time; NULL: none so far */
 	/* Called after a step with the pages that it has read of a table; NULL: not. file 0: the
 	 * table of memory without a file, by its number. */

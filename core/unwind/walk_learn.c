@@ -10,8 +10,7 @@
 struct search {
 	struct seen_frames *seen;
 	struct walk_guesses *out;
-	learn_step *step;
-	void *arg;
+	const struct learn_ops *ops;
 	uint64_t time;
 	uint32_t work;
 };
@@ -33,9 +32,11 @@ static bool reaches_end(struct search *s, struct fusee_native *n)
 		if (s->work < 2)
 			return false;
 		s->work--;
-		switch (s->step(s->arg, n)) {
+		switch (s->ops->step(s->ops->arg, n)) {
 		case LEARN_NEXT:
-			if (n->u.sp <= before.sp)
+			if (n->u.sp <= before.sp ||
+			    (!(n->u.flags & FUSEE_PC_EXACT) &&
+			     !s->ops->may_lead(s->ops->arg, n, before.pc - 1)))
 				return false;
 			n->u.flags &= ~(uint32_t)(FUSEE_SIGNAL | FUSEE_FIRST | FUSEE_INEXPRESSIBLE);
 			break;
@@ -75,13 +76,9 @@ static bool leads(struct search *s, struct fusee_native *n, uint64_t offset)
 	if (sp & 15 || guesses == WALK_MOST_GUESSES || fusee_read(&n->u, &word, 8, sp - 8) ||
 	    !walk_is_behind_call(n, word))
 		return false;
-	s->out->at[guesses].pc = before.pc;
-	s->out->at[guesses].sp = before.sp;
-	s->out->at[guesses].caller_pc = word;
-	s->out->at[guesses].caller_sp = sp;
-	s->out->n++;
+	s->out->at[s->out->n++] = (struct walk_guess){before.pc, before.sp, word, sp};
 	go_to(&n->u, word, sp);
-	good = reaches_end(s, n);
+	good = s->ops->may_lead(s->ops->arg, n, 0) && reaches_end(s, n);
 	n->u = before;
 	if (!good)
 		s->out->n = guesses;
@@ -151,11 +148,11 @@ static bool resolve(struct search *s, struct fusee_native *n)
 	return false;
 }
 
-bool walk_learn(struct seen_frames **seen, struct fusee_native *n, uint64_t time, learn_step *step,
-		void *arg, struct walk_guesses *out)
+bool walk_learn(struct seen_frames **seen, struct fusee_native *n, uint64_t time,
+		const struct learn_ops *ops, struct walk_guesses *out)
 {
 	const struct fusee_unwind before = n->u;
-	struct search s = {.out = out, .step = step, .arg = arg, .time = time, .work = WORK};
+	struct search s = {.out = out, .ops = ops, .time = time, .work = WORK};
 	bool good;
 
 	out->n = 0;

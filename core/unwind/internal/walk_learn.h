@@ -22,20 +22,30 @@ enum learn_step {
 /* Steps a frame by what is proved. */
 typedef enum learn_step learn_step(void *arg, struct fusee_native *);
 
+struct learn_ops {
+	learn_step *step;
+	/* u is at a caller. Can its call have led to the frame before, of this pc? Or, 0, to code
+	 * that was made at run time? */
+	bool (*may_lead)(void *arg, struct fusee_native *, uint64_t pc);
+	void *arg;
+};
+
 #define WALK_MOST_GUESSES 16u
+
+struct walk_guess {
+	uint64_t pc, sp, caller_pc, caller_sp;
+};
 
 struct walk_guesses {
 	uint32_t n;
-	struct {
-		uint64_t pc, sp, caller_pc, caller_sp;
-	} at[WALK_MOST_GUESSES];
+	struct walk_guess at[WALK_MOST_GUESSES];
 };
 
 /* u is at a frame that is LEARN_UNKNOWN, of a sample of that time. Learns from its stack, and if
  * what is known by then leads to the outermost frame, sets *out to the steps of this and further
  * such frames. u is not changed. *seen: NULL at first. */
-bool walk_learn(struct seen_frames **seen, struct fusee_native *, uint64_t time, learn_step *,
-		void *arg, struct walk_guesses *out);
+bool walk_learn(struct seen_frames **seen, struct fusee_native *, uint64_t time,
+		const struct learn_ops *, struct walk_guesses *out);
 /* Takes the step of this frame, if it is one of these; NULL: none. */
 bool walk_apply_guess(struct fusee_native *, const struct walk_guesses *);
 #endif

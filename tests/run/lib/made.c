@@ -21,6 +21,12 @@
  *
  * pushed: outer has pushed the return address, which is behind another path's return.
  * signals: outer itself spins, and a signal's handler burns.
+ *
+ *	main > enters > [code] > burn
+ *
+ * joined: as a JIT's, it runs on the frame of an interpreter, which `enters` has called and which
+ *has jumped to it, and jumps back. Eight of it have frames of their own on that. The frame holds
+ *what remains of calls that have ended.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -80,6 +86,40 @@ __asm__(".globl keeps\n"
 	"	ret\n"
 	".cfi_endproc\n"
 	".size keeps, .-keeps\n");
+
+/* Calls the interpreter, which goes to f(arg, n) with 72 bytes of a frame. */
+void enters(function *f, void *arg, long n);
+__asm__(".globl enters\n"
+	".type enters, @function\n"
+	"enters:\n"
+	".cfi_startproc\n"
+	"	sub $8, %rsp\n"
+	".cfi_adjust_cfa_offset 8\n"
+	"	call interpreter\n"
+	"	add $8, %rsp\n"
+	".cfi_adjust_cfa_offset -8\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size enters, .-enters\n"
+	".type interpreter, @function\n"
+	"interpreter:\n"
+	".cfi_startproc\n"
+	"	push %rbx\n"
+	".cfi_adjust_cfa_offset 8\n"
+	"	sub $64, %rsp\n"
+	".cfi_adjust_cfa_offset 64\n"
+	"	mov %rdi, %rax\n"
+	"	mov %rsi, %rdi\n"
+	"	mov %rdx, %rsi\n"
+	"	lea 1f(%rip), %rbx\n"
+	"	jmp *%rax\n"
+	"1:	add $64, %rsp\n"
+	".cfi_adjust_cfa_offset -64\n"
+	"	pop %rbx\n"
+	".cfi_adjust_cfa_offset -8\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size interpreter, .-interpreter\n");
 
 __attribute__((noinline)) void burn(void *arg, long n)
 {
@@ -164,6 +204,28 @@ static void write_used(uint8_t *at)
 	PUT("\x48\x89\xec\x5d\x59\xff\xe1"); /* mov %rbp,%rsp; pop %rbp, %rcx; jmp *%rcx */
 }
 
+/* Calls rdi, with `room` bytes more than the interpreter's frame, and jumps back to it. */
+static void write_joined(uint8_t *at, int room)
+{
+	PUT("\x48\x81\xec"); /* sub $..,%rsp */
+	put_number(at, room);
+	at += 4;
+	PUT("\x48\x89\xf8\x48\x89\xf1\x48\xff\xc9\x75\xfb"); /* mov %rdi,%rax; mov %rsi,%rcx; 1:
+								dec; jne 1b */
+	PUT("\xff\xd0\x48\x81\xc4");                         /* call *%rax; add $..,%rsp */
+	put_number(at, room);
+	at += 4;
+	PUT("\xff\xe3"); /* jmp *%rbx */
+}
+
+/* Leaves return addresses in 4 KiB below sp. */
+__attribute__((noinline)) static void remains(long n)
+{
+	if (n)
+		remains(n - 1);
+	sink++; /* no tail call */
+}
+
 static uint8_t *put_address(uint8_t *at, const void *address)
 {
 	PUT("\x48\xb8"); /* mov $address,%rax */
@@ -225,6 +287,14 @@ static int call_one(const char *how)
 	if (!strcmp(how, "pushed")) {
 		write_pushed(at);
 		calls((function *)(void *)at, (void *)burn, 100000);
+		return 1;
+	}
+	if (!strcmp(how, "joined")) {
+		int i = (int)(round++ % 8);
+
+		write_joined(at + 64 * i, 16 * i);
+		remains(100);
+		enters((function *)(void *)(at + 64 * i), (void *)burn, 100000);
 		return 1;
 	}
 	if (!strcmp(how, "fresh"))
