@@ -365,15 +365,6 @@ static int64_t smallest_drawn(const int64_t *sizes, uint32_t n)
 	return high;
 }
 
-static void omit_stack(struct omitted *o, const struct render_stack *s)
-{
-	if (s->value > 0)
-		saturate_add(&o->value, s->value);
-	if (s->base > 0)
-		saturate_add(&o->base, s->base);
-	o->stacks++;
-}
-
 /* Keeps the largest stacks of the model, of those of a size the first. Sums of functions stay those
  * of all stacks. 0 or -ENOMEM. */
 static int omit_small(struct render_model *m, struct omitted *o)
@@ -392,11 +383,14 @@ static int omit_small(struct render_model *m, struct omitted *o)
 	drawn = smallest_drawn(sizes, m->nstacks);
 	equal = MAX_STACKS - larger(sizes, m->nstacks, drawn);
 	for (uint32_t i = 0; i < m->nstacks; i++) {
-		if (sizes[i] > drawn || (sizes[i] == drawn && equal && equal--))
+		if (sizes[i] > drawn || (sizes[i] == drawn && equal && equal--)) {
 			m->stacks[n++] = m->stacks[i];
-		else
-			omit_stack(o, &m->stacks[i]);
+			continue;
+		}
+		saturate_add(&o->value, m->stacks[i].value > 0 ? m->stacks[i].value : 0);
+		saturate_add(&o->base, m->stacks[i].base > 0 ? m->stacks[i].base : 0);
 	}
+	o->stacks = m->nstacks - n;
 	m->nstacks = n;
 	free(sizes);
 	return 0;
@@ -424,12 +418,17 @@ static bool differs(const struct fusee_profile *p, const char *key)
 {
 	struct fusee_str k = {key, strlen(key)};
 	struct buf first = {0}, other = {0};
+	const struct fusee_sample *before = NULL, *s;
 	bool found = false;
 
 	for (uint32_t i = 0; p && !found && i < p->samples.n; i++) {
+		s = FUSEE_AT(struct fusee_sample, p->samples, i);
+		if (before && s->first_label == before->first_label &&
+		    s->nlabels == before->nlabels)
+			continue;
+		before = s;
 		buf_reset(&other);
-		render_label(p, FUSEE_AT(struct fusee_sample, p->samples, i), k,
-			     i ? &other : &first);
+		render_label(p, s, k, i ? &other : &first);
 		found = i && (first.len != other.len ||
 			      (first.len && memcmp(first.p, other.p, first.len)));
 	}

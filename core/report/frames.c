@@ -374,13 +374,17 @@ void render_frames_put(struct reader *r, const struct fusee_stack *s, uint32_t g
 		return;
 	}
 	buf_reset(&r->indices);
-	add_frames(r, s, r->o->native);
-	if (!r->indices.len && !r->o->native) /* the language hides all of it */
+	if (!r->o->only_labels)
+		add_frames(r, s, r->o->native);
+	if (!r->indices.len && !r->o->native &&
+	    !r->o->only_labels) /* the language hides all of it */
 		add_frames(r, s, true);
-	if (r->error || !r->indices.len)
+	if (r->error || !(r->indices.len || r->o->only_labels))
 		return;
 	if (labels)
 		add_labels(r, group);
+	if (!r->indices.len)
+		return;
 	copy = r->error ? NULL : arena_add(&r->t->arena, r->indices.len);
 	if (!copy) {
 		r->error = -ENOMEM;

@@ -33,8 +33,9 @@ struct render_options {
 	uint32_t rows;                 /* of a table; 0: all */
 	uint32_t width;                /* columns of the terminal, 0: no limit */
 	bool cumulative;               /* top: sort by cum */
-	bool balanced; /* graph: the heaviest by flat and a part of cum, with their callers */
-	bool native;   /* with interpreters' code, hidden functions */
+	bool balanced;    /* graph: the heaviest by flat and a part of cum, with their callers */
+	bool native;      /* with interpreters' code, hidden functions */
+	bool only_labels; /* stacks have no frames but the labels of --by */
 	bool color;
 	const char *title; /* of a page */
 };

@@ -156,12 +156,10 @@ static int add_group(struct reader *r, const char *key, uint32_t len)
 	return 0;
 }
 
-static uint32_t group_of(struct reader *r, const struct fusee_sample *s)
+static uint32_t new_group_of(struct reader *r, const struct fusee_sample *s)
 {
 	uint32_t id;
 
-	if (!r->labels->nkeys && r->o->grouping != RENDER_BY_SET)
-		return 0;
 	put_group_key(r, s);
 	id = r->labels_key.error ? DICT_NONE
 				 : dict_add(&r->t->groups, r->labels_key.p, r->labels_key.len);
@@ -171,6 +169,20 @@ static uint32_t group_of(struct reader *r, const struct fusee_sample *s)
 		return 0;
 	}
 	return id;
+}
+
+/* Samples behind each other often have the same labels. */
+static uint32_t group_of(struct reader *r, const struct fusee_sample *s)
+{
+	const struct fusee_sample *before = r->before;
+
+	if (!r->labels->nkeys && r->o->grouping != RENDER_BY_SET)
+		return 0;
+	if (!before || before->first_label != s->first_label || before->nlabels != s->nlabels ||
+	    before->pid != s->pid || before->tid != s->tid)
+		r->before_group = new_group_of(r, s);
+	r->before = s;
+	return r->before_group;
 }
 
 /* ---- from samples to entries ---- */
@@ -212,7 +224,7 @@ static void sum_sample(struct reader *r, uint32_t i, const struct render_count *
 	if (!render_labels_keep(r->labels, r->p, s))
 		return;
 	group = group_of(r, s);
-	e = r->error ? NULL : entry_of(r, s->stack, group);
+	e = r->error ? NULL : entry_of(r, r->o->only_labels ? 0 : s->stack, group);
 	if (!e)
 		return;
 	saturate_add(&e->value, v);

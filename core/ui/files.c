@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,17 +169,6 @@ int ui_files_open(struct ui_files *f, char *const *paths, uint32_t n)
 	return r ? open_failed(n ? paths[0] : "", -r) : 0;
 }
 
-void ui_files_close(struct ui_files *f)
-{
-	for (uint32_t i = 0; i < f->n; i++) {
-		profile_file_free(f->files[i].profile);
-		free(f->files[i].path);
-	}
-	free(f->files);
-	free(f->folder);
-	*f = (struct ui_files){0};
-}
-
 static void unload(struct ui_files *f, struct ui_file *file)
 {
 	f->changes++;
@@ -220,18 +210,72 @@ static int read_file(struct ui_file *file, struct buf *bytes)
 	return r;
 }
 
-static int load(struct ui_files *f, struct ui_file *file, struct buf *error)
+/* *text: a static sentence about the error, or NULL. */
+static int read_profile(struct ui_file *file, const char **text)
 {
 	struct buf bytes = {0};
+	int r = read_file(file, &bytes);
+
+	if (!r)
+		r = profile_read(bytes.p, bytes.len, &file->profile, text);
+	buf_fini(&bytes);
+	return r;
+}
+
+/* ---- ahead ---- */
+
+static void *read_ahead(void *arg)
+{
+	struct ui_ahead *a = arg;
+	const char *text;
+
+	read_profile(&a->file, &text); /* an error comes again when the profile is needed */
+	return NULL;
+}
+
+void ui_files_ahead(struct ui_files *f)
+{
+	struct ui_ahead *a;
+
+	if (f->n != 1 || f->folder || f->files[0].profile || f->ahead)
+		return;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return;
+	a->file.path = f->files[0].path;
+	if (pthread_create(&a->thread, NULL, read_ahead, a))
+		free(a); /* it is read when it is needed */
+	else
+		f->ahead = a;
+}
+
+/* Waits until the profile is read. */
+static void take_ahead(struct ui_files *f)
+{
+	struct ui_ahead *a = f->ahead;
+	struct ui_file *file = f->files;
+
+	if (!a)
+		return;
+	pthread_join(a->thread, NULL);
+	file->profile = a->file.profile;
+	file->loaded_time = a->file.loaded_time;
+	file->loaded_bytes = a->file.loaded_bytes;
+	f->changes++;
+	f->ahead = NULL;
+	free(a);
+}
+
+/* ---- in memory ---- */
+
+static int load(struct ui_files *f, struct ui_file *file, struct buf *error)
+{
 	const char *text = NULL;
 	int r;
 
 	unload_oldest(f);
 	f->changes++;
-	r = read_file(file, &bytes);
-	if (!r)
-		r = profile_read(bytes.p, bytes.len, &file->profile, &text);
-	buf_fini(&bytes);
+	r = read_profile(file, &text);
 	if (r)
 		buf_printf(error, "cannot read '%s'%s: %s", file->name, text ? " as a profile" : "",
 			   text ? text : strerror(-r));
@@ -247,6 +291,7 @@ int ui_files_profile(struct ui_files *f, uint32_t number, const struct fusee_pro
 
 	if (!file)
 		return -ENOENT;
+	take_ahead(f);
 	if (file->profile && !file->kept && !stat(file->path, &st) &&
 	    (st.st_size != file->loaded_bytes ||
 	     st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec != file->loaded_time))
@@ -258,4 +303,16 @@ int ui_files_profile(struct ui_files *f, uint32_t number, const struct fusee_pro
 	file->used = ++f->uses;
 	*ret = profile_of(file->profile);
 	return 0;
+}
+
+void ui_files_close(struct ui_files *f)
+{
+	take_ahead(f);
+	for (uint32_t i = 0; i < f->n; i++) {
+		profile_file_free(f->files[i].profile);
+		free(f->files[i].path);
+	}
+	free(f->files);
+	free(f->folder);
+	*f = (struct ui_files){0};
 }

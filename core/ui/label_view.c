@@ -148,6 +148,17 @@ static int put_labels(struct json *j, const struct keys *k, const struct render_
 	return 0;
 }
 
+/* Whether reports may omit an interpreter's frames. */
+static bool may_omit(const struct fusee_profile *p)
+{
+	bool may = false;
+
+	for (uint32_t i = 0; p && !may && i < p->locations.n; i++)
+		may = FUSEE_AT(struct fusee_location, p->locations, i)->flags &
+		      FUSEE_LOCATION_INTERPRETER;
+	return may;
+}
+
 int ui_labels(const struct ui_view *v, struct buf *out)
 {
 	struct render_options o = v->o;
@@ -166,6 +177,8 @@ int ui_labels(const struct ui_view *v, struct buf *out)
 	}
 	buf_add(&by, "", 1);
 	o.by = keys.n ? by.p : NULL;
+	/* without stacks, where nothing depends on them */
+	o.only_labels = keys.n && !o.function && !may_omit(v->p) && !may_omit(v->base);
 	r = by.error ? by.error : render_model_make(&m, v->p, v->base, &o, out);
 	if (!r) {
 		json_open(&j, NULL);

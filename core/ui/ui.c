@@ -65,6 +65,7 @@ static int serve(struct ui_server *u, bool browser)
 	if (!r)
 		r = ui_server_open(u, &text);
 	if (!r) {
+		ui_files_ahead(&u->profiles.files); /* behind add_signals(): the loop has them */
 		show(u, browser);
 		r = loop_run(u->loop);
 	}

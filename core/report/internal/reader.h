@@ -32,13 +32,15 @@ struct reader {
 	uint32_t used;           /* MATCH_* of the expressions that were given */
 	uint8_t *function_match; /* MATCH_* by function of the profile */
 	uint8_t *mapping_match;
-	uint32_t *module_of;     /* by mapping */
-	struct seen *seen;       /* by function of the profile */
-	struct located *located; /* by location, for each of the two ways */
-	uint8_t *ways;           /* by location: enum way */
-	bool aliases;            /* frame i is that of location i, if it has one */
-	struct buf indices;      /* uint32_t: the frames of the stack that is read */
-	struct buf labels_at;    /* struct located, by group: its labels as frames */
+	uint32_t *module_of;               /* by mapping */
+	struct seen *seen;                 /* by function of the profile */
+	struct located *located;           /* by location, for each of the two ways */
+	uint8_t *ways;                     /* by location: enum way */
+	bool aliases;                      /* frame i is that of location i, if it has one */
+	struct buf indices;                /* uint32_t: the frames of the stack that is read */
+	struct buf labels_at;              /* struct located, by group: its labels as frames */
+	const struct fusee_sample *before; /* the sample of the last group_of(), and its group */
+	uint32_t before_group;
 	struct dict entry_keys;
 	struct buf entries;
 	uint32_t group;        /* of functions: 0 but for RENDER_BY_ROW */

@@ -3,6 +3,7 @@
 #ifndef UI_FILES_H
 #define UI_FILES_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,8 +23,16 @@ struct ui_file {
 	bool kept;                         /* of standard input: it cannot be read again */
 };
 
+/* The only file of the command line is read while the browser loads the page. The thread has this
+ * until it is joined. */
+struct ui_ahead {
+	pthread_t thread;
+	struct ui_file file; /* path, and what is read */
+};
+
 struct ui_files {
 	struct ui_file *files;
+	struct ui_ahead *ahead; /* NULL: nothing is read ahead; otherwise file 0 */
 	uint32_t n;
 	char *folder;           /* NULL: the files were named */
 	uint64_t uses, changes; /* changes: profiles that were loaded or freed */
@@ -32,6 +41,8 @@ struct ui_files {
 /* paths: files, "-" for standard input, or one folder. 0, or an exit code after one error was
  * logged. */
 int ui_files_open(struct ui_files *, char *const *paths, uint32_t n);
+/* Begins to read the profile in a thread, if there is one file. */
+void ui_files_ahead(struct ui_files *);
 void ui_files_close(struct ui_files *); /* {0} is fine */
 /* Looks again for files of the folder, and at the times of all. 0 or -ENOMEM. */
 int ui_files_look(struct ui_files *);
