@@ -505,8 +505,8 @@ static int open_profiler(struct agent_sampling *s, const struct profiler_options
 	int r;
 
 	collector_set_limit(COLLECTED_BYTES);
-	o.waiting_bytes = WAITING_BYTES;
-	o.worker_bytes = memory_of_worker(memory_available());
+	o.memory.waiting = WAITING_BYTES;
+	o.memory.worker = memory_of_worker(memory_available());
 	o.dynamic = true;
 	o.route = route;
 	o.selected = selected;

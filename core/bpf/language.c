@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "bpf/internal/sampler_state.h"
 
-#define MAX_MAPS 64u
+#define MAX_MAPS 128u
 #define ATTEMPTS 3u           /* a crash may be a lack of memory */
 #define PAUSE_NS 100000000ull /* before the second, twice as long before the third .. */
 #define MOST_PAUSES 8u        /* .. up to 26 s */
@@ -58,32 +58,23 @@ static const char *check_object(const struct fusee_unwinder_ops *ops)
 	return wrong;
 }
 
+/* An object that is loaded, to which a language unwinder's program is added. */
+struct base {
+	struct bpf_object *object;
+	int programs; /* its map of programs */
+	bool waits;
+};
+
 /* Both objects use the maps of the first; the plugin's own exist only in the second. */
-static int share_maps(struct bpf_sampler *b, struct bpf_object *object)
+static int load(const struct base *base, uint32_t unwinder, struct bpf_object *object)
 {
-	struct bpf_map *map;
-
-	bpf_object__for_each_map(map, object)
-	{
-		struct bpf_map *first = bpf_object__find_map_by_name(b->object, bpf_map__name(map));
-		int r;
-
-		if (!strcmp(bpf_map__name(map), "fusee_abi"))
-			bpf_map__set_autocreate(map, false);
-		if (!first || bpf_map__is_internal(map) || bpf_map__fd(first) < 0)
-			continue;
-		r = bpf_map__reuse_fd(map, bpf_map__fd(first));
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
-static int load(struct bpf_sampler *b, uint32_t unwinder, struct bpf_object *object)
-{
+	struct bpf_map *abi = bpf_object__find_map_by_name(object, "fusee_abi");
 	struct bpf_program *p;
-	int r = share_maps(b, object), fd;
+	int r, fd;
 
+	if (abi)
+		bpf_map__set_autocreate(abi, false);
+	r = waits_share_maps(object, base->object, true);
 	bpf_object__for_each_program(p, object)
 		bpf_program__set_autoload(p, !strcmp(bpf_program__name(p), "sampler_language"));
 	if (!r)
@@ -94,7 +85,7 @@ static int load(struct bpf_sampler *b, uint32_t unwinder, struct bpf_object *obj
 	fd = p ? bpf_program__fd(p) : -1;
 	if (fd < 0)
 		return -ENOENT;
-	return bpf_map_update_elem(b->fds.programs, &unwinder, &fd, BPF_ANY) ? -errno : 0;
+	return bpf_map_update_elem(base->programs, &unwinder, &fd, BPF_ANY) ? -errno : 0;
 }
 
 struct job {
@@ -107,28 +98,42 @@ static const struct fusee_plugin *plugin_of(const struct bpf_sampler *b, uint32_
 	return b->set->instances[unwinder]->descriptor;
 }
 
-static int link_and_load(void *arg, char *why, size_t len)
+static int link_and_load_in(const struct job *j, const struct base *base, const char **what)
 {
-	const struct job *j = arg;
-	const char *what = check_object(plugin_of(j->b, j->unwinder)->ops);
 	struct linker_part parts[SAMPLER_PARTS];
 	struct bpf_object *object;
 	int out, r;
+
+	*what = "its parts cannot be linked";
+	out = memfd_create("sampler", MFD_CLOEXEC);
+	r = out < 0 ? -errno
+		    : linker_join(parts,
+				  sampler_object_parts(j->b, base->waits, (int)j->unwinder, parts),
+				  out);
+	if (!r)
+		r = sampler_object_open(&object, out);
+	if (r)
+		return r;
+	*what = "the kernel does not load it";
+	return load(base, j->unwinder, object);
+}
+
+static int link_and_load(void *arg, char *why, size_t len)
+{
+	const struct job *j = arg;
+	const struct bpf_sampler *b = j->b;
+	const struct base first = {b->object, b->fds.programs, b->waits.sampled};
+	const struct base beside = {b->waits.object, b->waits.programs, true};
+	const char *what = check_object(plugin_of(b, j->unwinder)->ops);
+	int r;
 
 	if (what) {
 		snprintf(why, len, "%s", what);
 		return -EINVAL;
 	}
-	what = "its parts cannot be linked";
-	out = memfd_create("sampler", MFD_CLOEXEC);
-	r = out < 0 ? -errno
-		    : linker_join(parts, sampler_object_parts(j->b, (int)j->unwinder, parts), out);
-	if (!r)
-		r = sampler_object_open(&object, out);
-	if (!r) {
-		what = "the kernel does not load it";
-		r = load(j->b, j->unwinder, object);
-	}
+	r = link_and_load_in(j, &first, &what);
+	if (!r && b->waits.beside)
+		r = link_and_load_in(j, &beside, &what);
 	if (r)
 		snprintf(why, len, "%s: %s", what, strerror(-r));
 	return r; /* the exit of this process frees the rest */
@@ -136,20 +141,31 @@ static int link_and_load(void *arg, char *why, size_t len)
 
 /* ---- the parent ---- */
 
+static int keep_maps(struct bpf_object *object, int *keep, uint32_t *n)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, object)
+	{
+		if (*n == MAX_MAPS)
+			return -E2BIG;
+		if (bpf_map__fd(map) >= 0)
+			keep[(*n)++] = bpf_map__fd(map);
+	}
+	return 0;
+}
+
 static int start(struct bpf_sampler *b, uint32_t unwinder)
 {
 	struct job j = {b, unwinder};
 	int keep[MAX_MAPS];
-	struct bpf_map *map;
 	uint32_t n = 0;
+	int r = keep_maps(b->object, keep, &n);
 
-	bpf_object__for_each_map(map, b->object)
-	{
-		if (n == MAX_MAPS)
-			return -E2BIG;
-		if (bpf_map__fd(map) >= 0)
-			keep[n++] = bpf_map__fd(map);
-	}
+	if (!r && b->waits.beside)
+		r = keep_maps(b->waits.object, keep, &n);
+	if (r)
+		return r;
 	return loader_start(&b->languages[unwinder].child, "loading it", link_and_load, &j, keep,
 			    n);
 }

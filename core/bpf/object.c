@@ -77,12 +77,12 @@ static struct linker_part part_of(const struct bpf_sampler *b, int unwinder)
 	return (struct linker_part){d->name, ops->bpf, ops->bpf_end};
 }
 
-uint32_t sampler_object_parts(const struct bpf_sampler *b, int language,
+uint32_t sampler_object_parts(const struct bpf_sampler *b, bool waits, int language,
 			      struct linker_part parts[SAMPLER_PARTS])
 {
 	uint32_t n = 0;
 
-	if (b->waits.sampled)
+	if (waits)
 		parts[n++] = (struct linker_part){"waits", waits_bpf, waits_bpf_end};
 	else
 		parts[n++] = (struct linker_part){"sampler", sampler_bpf, sampler_bpf_end};
@@ -92,4 +92,32 @@ uint32_t sampler_object_parts(const struct bpf_sampler *b, int language,
 	if (language >= 0)
 		parts[n++] = part_of(b, language);
 	return n;
+}
+
+static bool has_languages(const struct plugin_set *set)
+{
+	for (uint32_t i = 0; i < set->n; i++) {
+		const struct fusee_unwinder_ops *ops = set->instances[i]->descriptor->ops;
+
+		if (ops->bpf && !(ops->flags & FUSEE_UNWINDER_NATIVE))
+			return true;
+	}
+	return false;
+}
+
+int sampler_object_exclude_languages(const struct bpf_sampler *b, struct bpf_object *object)
+{
+	static const char *const maps[] = {"fusee_abi",         "fusee_emission",
+					   "sampler_sent",      "sampler_near_keys",
+					   "sampler_withdrawn", "sampler_emissions"};
+	struct bpf_program *p = bpf_object__find_program_by_name(object, "sampler_language");
+	int r = p ? bpf_program__set_autoload(p, false) : -ENOENT;
+	uint32_t n = has_languages(b->set) ? 1 : sizeof(maps) / sizeof(*maps);
+
+	for (uint32_t i = 0; !r && i < n; i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(object, maps[i]);
+
+		r = map ? bpf_map__set_autocreate(map, false) : -ENOENT;
+	}
+	return r;
 }

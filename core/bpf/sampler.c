@@ -61,7 +61,8 @@ static int log_libbpf(enum libbpf_print_level level, const char *format, va_list
 static int link_object(struct bpf_sampler *b, char **why)
 {
 	struct linker_part parts[SAMPLER_PARTS];
-	int fd, r = linker_link(parts, sampler_object_parts(b, -1, parts), &fd, why);
+	int fd, r = linker_link(parts, sampler_object_parts(b, b->waits.sampled, -1, parts), &fd,
+				why);
 
 	if (r)
 		return r;
@@ -88,8 +89,10 @@ static int attach_tracepoints(struct bpf_sampler *b)
 					    "sampler_free",  "sampler_mapped", "sampler_tick",
 					    "sampler_switch"};
 
-	for (uint32_t i = 0; i < (b->waits.sampled ? SAMPLER_LINKS : SAMPLER_LINKS - 2); i++) {
-		struct bpf_program *p = bpf_object__find_program_by_name(b->object, names[i]);
+	struct bpf_object *object = b->waits.object ? b->waits.object : b->object;
+
+	for (uint32_t i = 0; i < (b->waits.object ? SAMPLER_LINKS : SAMPLER_LINKS - 2); i++) {
+		struct bpf_program *p = bpf_object__find_program_by_name(object, names[i]);
 
 		b->links[i] = p ? bpf_program__attach(p) : NULL;
 		if (!b->links[i])
@@ -133,35 +136,6 @@ static int map_shared(struct bpf_sampler *b)
 		return -errno;
 	b->settings->copy_limit = UINT32_MAX; /* until the first bpf_sampler_begin_round() */
 	return 0;
-}
-
-static bool has_languages(const struct plugin_set *set)
-{
-	for (uint32_t i = 0; i < set->n; i++) {
-		const struct fusee_unwinder_ops *ops = set->instances[i]->descriptor->ops;
-
-		if (ops->bpf && !(ops->flags & FUSEE_UNWINDER_NATIVE))
-			return true;
-	}
-	return false;
-}
-
-/* What only programs of language unwinders use is not made without them. */
-static int exclude_languages(struct bpf_sampler *b)
-{
-	static const char *const maps[] = {"fusee_abi",         "fusee_emission",
-					   "sampler_sent",      "sampler_near_keys",
-					   "sampler_withdrawn", "sampler_emissions"};
-	struct bpf_program *p = bpf_object__find_program_by_name(b->object, "sampler_language");
-	int r = p ? bpf_program__set_autoload(p, false) : -ENOENT;
-	uint32_t n = has_languages(b->set) ? 1 : sizeof(maps) / sizeof(*maps);
-
-	for (uint32_t i = 0; !r && i < n; i++) {
-		struct bpf_map *map = bpf_object__find_map_by_name(b->object, maps[i]);
-
-		r = map ? bpf_map__set_autocreate(map, false) : -ENOENT;
-	}
-	return r;
 }
 
 static uint32_t possible_cpus(void)
@@ -218,15 +192,42 @@ static int size_maps(struct bpf_sampler *b)
 	return r;
 }
 
-static int load(struct bpf_sampler *b)
+/* The programs that follow processes are those of the object of waits, if there is one. */
+static int exclude_processes(struct bpf_sampler *b)
+{
+	struct bpf_program *p;
+	int r = 0;
+
+	bpf_object__for_each_program(p, b->object)
+	{
+		if (!r && strcmp(bpf_program__name(p), "sampler_tick") != 0)
+			r = bpf_program__set_autoload(p, false);
+	}
+	return r;
+}
+
+static int open_waits(struct bpf_sampler *b, char **why)
+{
+	int r = 0;
+
+	if (b->waits.beside)
+		r = waits_load_beside(b, possible_cpus(), why);
+	else if (b->waits.sampled)
+		b->waits.object = b->object;
+	return !r && b->waits.object ? waits_open(b) : r;
+}
+
+static int load(struct bpf_sampler *b, char **why)
 {
 	struct bpf_program *tick = bpf_object__find_program_by_name(b->object, "sampler_tick");
 	int r = size_maps(b);
 
 	if (!r && b->waits.sampled)
-		r = waits_prepare(b, possible_cpus());
+		r = waits_prepare(b->object, possible_cpus());
 	if (!r)
-		r = exclude_languages(b);
+		r = sampler_object_exclude_languages(b, b->object);
+	if (!r && b->waits.beside)
+		r = exclude_processes(b);
 	if (!r)
 		r = bpf_object__load(b->object);
 	if (r)
@@ -241,7 +242,7 @@ static int load(struct bpf_sampler *b)
 	b->fds.threads = map_fd(b, "sampler_threads");
 	b->fds.programs = map_fd(b, "sampler_programs");
 	r = map_shared(b);
-	return !r && b->waits.sampled ? waits_open(b) : r;
+	return r ? r : open_waits(b, why);
 }
 
 static char *explain(int r, const char *what)
@@ -290,6 +291,7 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 	b->set = set;
 	b->waits.sampled = o->waits;
 	b->worker = o->worker;
+	b->waits.beside = o->waits_beside;
 	b->foreign_pids = !programs_see_our_pids();
 	b->chunks.n = (o->chunks ? o->chunks : chunks_for_cpus()) + 1;
 	r = sampler_object_choose(b, why);
@@ -301,7 +303,7 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 	if (r)
 		goto out;
 	what = "the kernel does not load it";
-	r = load(b);
+	r = load(b, why);
 	if (r)
 		goto out;
 	what = "it cannot follow processes";
@@ -420,13 +422,13 @@ bool bpf_sampler_may_wake(const struct bpf_sampler *b)
 
 const char *const tick_result_texts[TICK_RESULT_COUNT] = {TICK_RESULTS(TICK_TEXT)};
 
-static void sum_ticks(struct bpf_sampler *b, uint64_t *ticks)
+static void sum_ticks(int counts, uint64_t *ticks)
 {
 	int ncpus = libbpf_num_possible_cpus();
 	uint64_t *values = ncpus > 0 ? calloc((size_t)ncpus, sizeof(*values)) : NULL;
 
 	for (uint32_t i = 0; values && i < TICK_RESULT_COUNT; i++) {
-		if (bpf_map_lookup_elem(b->fds.counts, &i, values))
+		if (bpf_map_lookup_elem(counts, &i, values))
 			continue;
 		for (int c = 0; c < ncpus; c++)
 			ticks[i] += values[c];
@@ -440,7 +442,10 @@ void bpf_sampler_stats(struct bpf_sampler *b, struct bpf_sampler_stats *s)
 	uint32_t len = sizeof(info);
 
 	*s = (struct bpf_sampler_stats){0};
-	sum_ticks(b, s->ticks);
+	sum_ticks(b->fds.counts, s->ticks);
+	if (b->waits.beside)
+		sum_ticks(bpf_object__find_map_fd_by_name(b->waits.object, "sampler_counts"),
+			  s->ticks);
 	s->table_bytes = b->slabs.used_words * 4 +
 			 (uint64_t)(b->frames.n - b->frames.nfree) * FRAME_BYTES;
 	s->table_cap = (uint64_t)b->slabs.n * SLAB_BYTES + (uint64_t)b->frames.n * FRAME_BYTES;

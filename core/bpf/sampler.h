@@ -25,7 +25,8 @@ struct bpf_sampler_options {
 	/* Map chunks, of up to 24 executable mappings of a process each; 0: 448, and 32 for each
 	 * CPU. */
 	uint32_t chunks;
-	bool waits; /* its samples are waits, not ticks of events: bpf/waits.h */
+	bool waits;        /* its samples are waits, not ticks of events: bpf/waits.h */
+	bool waits_beside; /* it has both */
 	/* Its cache has the pages of tables that were used; borrowed until
 	 * bpf_sampler_keep_pages(). NULL: none. */
 	struct worker *worker;

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -63,10 +64,10 @@ static struct rate_counts *map_rate_counts(int fd)
 }
 
 /* Storage of threads is used by programs where kernel_has(task_pt_regs), as bpf/waiters.h says. */
-int waits_prepare(struct bpf_sampler *b, uint32_t cpus)
+int waits_prepare(struct bpf_object *object, uint32_t cpus)
 {
-	struct bpf_map *wakes = bpf_object__find_map_by_name(b->object, "sampler_wait_wakes");
-	struct bpf_map *storage = bpf_object__find_map_by_name(b->object, "sampler_storage");
+	struct bpf_map *wakes = bpf_object__find_map_by_name(object, "sampler_wait_wakes");
+	struct bpf_map *storage = bpf_object__find_map_by_name(object, "sampler_storage");
 	int r;
 
 	if (!wakes || !storage)
@@ -79,16 +80,80 @@ int waits_prepare(struct bpf_sampler *b, uint32_t cpus)
 	return bpf_map__set_autocreate(storage, false);
 }
 
+/* A tick may interrupt the walk of a wait, so what a walk writes is each object's own. */
+static bool is_shared(const char *name)
+{
+	static const char *const names[] = {
+		"sampler_pids",   "sampler_rates",  "sampler_settings",   "sampler_threads",
+		"sampler_groups", "sampler_chunks", "sampler_output",     "sampler_wake",
+		"sampler_woken",  "sampler_sent",   "sampler_withdrawn",  "fusee_slabs",
+		"fusee_frames",   "fusee_abi",      "fusee_frame_states",
+	};
+
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+int waits_share_maps(struct bpf_object *to, struct bpf_object *from, bool all)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, to)
+	{
+		const char *name = bpf_map__name(map);
+		struct bpf_map *first = bpf_object__find_map_by_name(from, name);
+		int r;
+
+		if (!first || bpf_map__is_internal(map) || bpf_map__fd(first) < 0 ||
+		    (!all && !is_shared(name)))
+			continue;
+		r = bpf_map__reuse_fd(map, bpf_map__fd(first));
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int load_object(struct bpf_sampler *b, uint32_t cpus)
+{
+	struct bpf_object *object = b->waits.object;
+	struct bpf_map *copies = bpf_object__find_map_by_name(object, "sampler_copies");
+	int r = copies ? bpf_map__set_max_entries(copies, cpus) : -ENOENT;
+
+	if (!r)
+		r = sampler_object_exclude_languages(b, object);
+	if (!r)
+		r = waits_share_maps(object, b->object, false);
+	if (!r)
+		r = waits_prepare(object, cpus);
+	return r ? r : bpf_object__load(object);
+}
+
+int waits_load_beside(struct bpf_sampler *b, uint32_t cpus, char **why)
+{
+	struct linker_part parts[SAMPLER_PARTS];
+	int fd, r = linker_link(parts, sampler_object_parts(b, true, -1, parts), &fd, why);
+
+	if (r)
+		return r;
+	r = sampler_object_open(&b->waits.object, fd);
+	close(fd);
+	return r ? r : load_object(b, cpus);
+}
+
 int waits_open(struct bpf_sampler *b)
 {
-	int counts = bpf_object__find_map_fd_by_name(b->object, "sampler_rate_counts");
-	int outer = bpf_object__find_map_fd_by_name(b->object, "sampler_wait_wakes");
+	int counts = bpf_object__find_map_fd_by_name(b->waits.object, "sampler_rate_counts");
+	int outer = bpf_object__find_map_fd_by_name(b->waits.object, "sampler_wait_wakes");
 	int ncpus = libbpf_num_possible_cpus(), r = outer < 0 ? outer : 0;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 	if (ncpus < 1)
 		return -EINVAL;
-	b->waits.cpus = bpf_object__find_map_fd_by_name(b->object, "sampler_wait_cpus");
+	b->waits.cpus = bpf_object__find_map_fd_by_name(b->waits.object, "sampler_wait_cpus");
+	b->waits.programs = bpf_object__find_map_fd_by_name(b->waits.object, "sampler_programs");
 	b->waits.rings = calloc((size_t)ncpus, sizeof(*b->waits.rings));
 	if (!b->waits.rings)
 		return -ENOMEM;
@@ -110,6 +175,8 @@ void waits_close(struct bpf_sampler *b)
 	free(b->waits.rings);
 	if (b->waits.rate_counts)
 		munmap(b->waits.rate_counts, sizeof(*b->waits.rate_counts));
+	if (b->waits.beside)
+		bpf_object__close(b->waits.object);
 }
 
 void bpf_waits_make_room(struct bpf_sampler *b)

@@ -136,6 +136,8 @@ static const struct cli_option options[] = {
 	 CLI_CALL, .set = set_event, .words = event_kind_names},
 	{"period", 'c', "N", "a sample for each N events of -e; default by the event", CLI_COUNT,
 	 MEMBER(session.o.event_period)},
+	{"wall", 0, NULL, "CPU time and, apart from it, time in which threads wait", CLI_TRUE,
+	 MEMBER(session.o.wall)},
 	{"duration", 'd', "TIME", "how long to sample: 10s, 2m", CLI_DURATION,
 	 MEMBER(session.o.duration_ns)},
 	{"output", 'o', "FILE",
@@ -312,7 +314,7 @@ static void show_progress(struct session *s, bool key)
 {
 	struct record *r = s->o.arg;
 	struct loss_account losses;
-	struct pipeline_stats stats;
+	struct pipeline_stats p;
 	char samples[32], lost[32];
 	uint64_t now = clock_now(), ns = now - s->start_ns;
 
@@ -320,15 +322,14 @@ static void show_progress(struct session *s, bool key)
 	if (r->quiet || !isatty(STDERR_FILENO) || now - r->progress_ns < PROGRESS_NS)
 		return;
 	r->progress_ns = now;
-	pipeline_stats(s->profiler.pipeline, &stats);
+	pipeline_stats(s->profiler.pipeline, &p);
 	profiler_account(&s->profiler, &losses);
-	text_number(samples, losses.due);
-	text_number(lost, losses.lost);
 	fprintf(stderr, "\r\033[K  %llu:%02llu   ", (unsigned long long)(ns / 60000000000u),
 		(unsigned long long)(ns / 1000000000u % 60));
-	if (!*s->o.event.name)
-		fprintf(stderr, "%.2f CPUs   ", ns ? (double)stats.weight_ns / (double)ns : 0.0);
-	fprintf(stderr, "%s samples   %s lost", samples, lost);
+	if (!*s->o.event.name && ns)
+		fprintf(stderr, "%.2f CPUs   ", (double)(p.weight_ns - p.wait_ns) / (double)ns);
+	fprintf(stderr, "%s samples   %s lost", text_number(samples, losses.due),
+		text_number(lost, losses.lost));
 	fflush(stderr);
 }
 

@@ -201,6 +201,12 @@ static int ioctl_all(struct perf_stream *s, unsigned long request)
 	return r;
 }
 
+static void set_wait_period(struct perf_stream *s, uint64_t period_ns)
+{
+	if (perf_stream_wait_period(s))
+		bpf_waits_set_period(s->o.bpf, period_ns);
+}
+
 int perf_stream_enable(struct perf_stream *s)
 {
 	if (s->o.dynamic)
@@ -208,22 +214,20 @@ int perf_stream_enable(struct perf_stream *s)
 	s->enabled = true;
 	if (s->cpu_period_ns)
 		bpf_sampler_set_cpu_period(s->o.bpf, s->cpu_period_ns);
-	if (s->o.waits && !s->o.on_exec)
-		bpf_waits_set_period(s->o.bpf, s->o.period_ns);
+	if (!s->o.on_exec)
+		set_wait_period(s, perf_stream_wait_period(s));
 	return ioctl_all(s, PERF_EVENT_IOC_ENABLE);
 }
 
 void perf_stream_command_runs(struct perf_stream *s)
 {
-	if (s->o.waits)
-		bpf_waits_set_period(s->o.bpf, s->o.period_ns);
+	set_wait_period(s, perf_stream_wait_period(s));
 }
 
 int perf_stream_disable(struct perf_stream *s)
 {
 	s->enabled = false;
-	if (s->o.waits)
-		bpf_waits_set_period(s->o.bpf, 0);
+	set_wait_period(s, 0);
 	return ioctl_all(s, PERF_EVENT_IOC_DISABLE);
 }
 

@@ -35,8 +35,9 @@ struct perf_stream_options {
 	 * that they start. A child then has no period of its own, so that short children are
 	 * sampled by chance. */
 	bool cpus;
-	bool waits;                    /* of these CPUs or of `all`: time off the CPU, with bpf */
-	bool on_exec;                  /* sampling begins when pids[0] execs */
+	bool waits;              /* of these CPUs or of `all`: time off the CPU, with bpf */
+	uint64_t wait_period_ns; /* of time off the CPU beside what else is sampled; 0: none is */
+	bool on_exec;            /* sampling begins when pids[0] execs */
 	const struct event_kind *kind; /* what is sampled, borrowed; NULL: CPU time */
 	/* Of CPU time, or a number of events of the kind. Dynamic: the shortest period, for the
 	 * size of the rings. */

@@ -377,7 +377,7 @@ static void drain(struct perf_stream *s, const struct perf_stream_handlers *on,
 	if (s->behind)
 		limit = event_time(ring_peek(&c->ring)) - 1;
 	s->horizon_ns = due < limit ? due : limit;
-	if (s->o.waits)
+	if (perf_stream_wait_period(s))
 		bpf_waits_make_room(s->o.bpf);
 	if (s->o.bpf && mode != DRAIN_NOW) /* which follows a drain that has set it */
 		stream_cpus_set_copy_budget(s, clock_now() - began);

@@ -349,7 +349,7 @@ void perf_stream_counts(struct perf_stream *s, struct perf_stream_counts *c)
 	*c = a->records;
 	c->gaps &= !a->missed.broken;
 	a->count(s, c);
-	if (s->o.waits)
+	if (perf_stream_wait_period(s))
 		c->late = late_waits(s);
 	raise_to(&c->ring_full, &a->reported.ring_full);
 	raise_to(&c->skipped, &a->reported.skipped);

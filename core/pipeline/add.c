@@ -76,6 +76,7 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 		worst = r ? LOSS_NO_MEMORY : worst;
 	}
 	p->stats.weight_ns += weight;
+	p->stats.wait_ns += s->wait.is ? weight : 0;
 	loss_account_add(&p->account, worst, 1);
 	p->stats.guessed += !worst && p->walk.guessed;
 	p->stats.continued += !worst && p->walk.continued;

@@ -61,8 +61,9 @@ struct pipeline_options {
 struct pipeline_stats {
 	/* Borrowed from the pipeline: samples that are complete or truncated, none that is lost. */
 	const struct loss_account *account;
-	uint64_t guessed; /* complete samples with a guessed frame */
-	uint64_t weight_ns;
+	uint64_t guessed;     /* complete samples with a guessed frame */
+	uint64_t weight_ns;   /* of all samples */
+	uint64_t wait_ns;     /* of it, of waits */
 	uint64_t kernel_only; /* complete samples of kernel threads */
 	uint64_t walked;      /* samples that were unwound in the kernel */
 	uint64_t helped;      /* steps that the worker took */

@@ -5,13 +5,16 @@
 
 #include "profiler/build_profile.h"
 
-static void add_lost(struct builder *b, const struct loss_count *c, uint64_t weight_ns)
+static void add_lost(struct builder *b, const struct loss_count *c, bool is_wait,
+		     uint64_t weight_ns)
 {
 	struct fusee_label label = {.key = {"reason", 6}, .str = {c->text, strlen(c->text)}};
 	struct fusee_location loc = {.flags = FUSEE_LOCATION_REASON};
 	struct fusee_function fn = {0};
 	struct fusee_line line = {0};
-	int64_t values[2] = {(int64_t)c->n, (int64_t)(c->n * weight_ns)};
+	int64_t lost = (int64_t)(c->n * weight_ns);
+	bool apart = is_wait && builder_profile(b)->types.n > 2;
+	int64_t values[3] = {(int64_t)c->n, apart ? 0 : lost, apart ? lost : 0};
 	uint32_t at;
 	char name[160];
 
@@ -27,5 +30,5 @@ void build_losses(struct builder *b, const struct loss_account *a, uint64_t weig
 	builder_losses(b, a);
 	for (uint32_t i = 0; i < a->n; i++)
 		if (a->counts[i].n && a->counts[i].stage == LOSS_TICK)
-			add_lost(b, &a->counts[i], weight_ns);
+			add_lost(b, &a->counts[i], i == LOSS_WAIT_LATE, weight_ns);
 }

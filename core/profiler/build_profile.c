@@ -444,7 +444,9 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 				    .str = fusee_text(build_wait_state(k->wait))};
 	uint32_t count = 0, nset = 0;
 	const struct fusee_label *set = NULL;
-	int64_t values[2] = {(int64_t)sum->count, (int64_t)sum->weight};
+	bool apart = k->wait && n->o->wall;
+	int64_t values[3] = {(int64_t)sum->count, apart ? 0 : (int64_t)sum->weight,
+			     apart ? (int64_t)sum->weight : 0};
 
 	if (n->o->labels && !n->o->one_set)
 		set = n->o->labels(n->o->arg, proc->set, &nset);
@@ -534,6 +536,8 @@ static void describe(struct build *n)
 	n->go = builder_cstr(n->b, "go");
 	builder_type(n->b, "samples", "count");
 	builder_type(n->b, type, unit);
+	if (n->o->wall)
+		builder_type(n->b, "off_cpu", "nanoseconds");
 	p->default_type = 1;
 	p->kind = builder_cstr(n->b, type);
 	p->period_type = builder_cstr(n->b, type);

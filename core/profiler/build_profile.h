@@ -17,6 +17,7 @@ struct build_options {
 	uint64_t period_ns; /* of the default rate, or a number of events of `event` */
 	const char *event;  /* what was sampled, "cycles"; NULL: CPU time */
 	bool waits;         /* `event` is time off the CPU, in ns */
+	bool wall;          /* time off the CPU is a third type, beside CPU time */
 	/* The labels of a label set, valid until the next call; NULL: samples have the labels
 	 * `process` and `thread` only. */
 	const struct fusee_label *(*labels)(void *arg, uint32_t set, uint32_t *n);

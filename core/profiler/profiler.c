@@ -31,7 +31,7 @@ static int open_worker(struct profiler *p, const struct profiler_options *o)
 	const struct worker_options worker = {
 		.cache_dir = o->cache_dir,
 		.plugin_dir = o->plugin_dir,
-		.memory_limit = o->worker_bytes,
+		.memory_limit = o->memory.worker,
 		.unwinders = &p->unwinders,
 		/* Without CAP_SYS_PTRACE only the user's own processes are read, and they can block
 		 * only this user. */
@@ -61,9 +61,11 @@ static bool has_waits(const struct profiler_options *o)
 
 static int open_bpf(struct profiler *p, const struct profiler_options *o)
 {
-	const struct bpf_sampler_options bpf = {
-		.table_bytes = o->table_bytes, .waits = has_waits(o), .worker = p->worker};
-	enum sampler_choice choice = bpf.waits ? SAMPLER_BPF : o->sampler;
+	const struct bpf_sampler_options bpf = {.table_bytes = o->table_bytes,
+						.waits = has_waits(o),
+						.waits_beside = o->wait_period_ns,
+						.worker = p->worker};
+	enum sampler_choice choice = bpf.waits || bpf.waits_beside ? SAMPLER_BPF : o->sampler;
 	int r = (o->kind && !bpf.waits) || choice == SAMPLER_STOP
 			? 0
 			: bpf_sampler_choose(&p->bpf, choice, &p->unwinders, &bpf, &p->no_bpf);
@@ -140,9 +142,8 @@ static int open_waits(struct profiler *p, const struct profiler_options *o,
 		return perf_stream_open(&p->stream, stream);
 	if (bpf_rates_work(p->bpf))
 		return is_one_alive(o) ? open_cpus(p, stream) : -ESRCH;
-	log_error("'%s' needs the ids of processes that the kernel uses: run fusee outside of the "
-		  "container",
-		  o->kind->name);
+	log_error("time off the CPU needs the ids of processes that the kernel uses: run fusee "
+		  "outside of the container");
 	return EX_UNAVAILABLE;
 }
 
@@ -156,6 +157,7 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 		.on_exec = o->held,
 		.kind = has_waits(o) ? NULL : o->kind,
 		.waits = has_waits(o),
+		.wait_period_ns = o->wait_period_ns,
 		.period_ns = o->period_ns,
 		.stack_bytes = o->stack_bytes,
 		.ring_bytes = o->ring_bytes,
@@ -164,7 +166,7 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 	};
 	int r = -ENOTSUP;
 
-	if (stream.waits)
+	if (stream.waits || stream.wait_period_ns)
 		return open_waits(p, o, &stream);
 	if (p->bpf && o->npids && bpf_rates_work(p->bpf))
 		r = open_cpus(p, &stream);
@@ -243,7 +245,7 @@ static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 		.route = o->route,
 		.selected = o->selected,
 		.arg = o->arg,
-		.waiting_bytes = o->waiting_bytes,
+		.waiting_bytes = o->memory.waiting,
 		.bpf = p->bpf,
 		.background = o->dynamic,
 	};

@@ -31,6 +31,11 @@
 #include "symbolizer/symbolizer.h"
 #include "worker/worker.h"
 
+struct profiler_memory {
+	uint64_t worker;  /* bytes of a worker; 0: the worker's default */
+	uint64_t waiting; /* as waiting_bytes of struct pipeline_options */
+};
+
 /* Borrowed for profiler_open(), except pids, which are borrowed until profiler_close(). */
 struct profiler_options {
 	const char *plugin_dir;
@@ -52,13 +57,14 @@ struct profiler_options {
 	/* The event that is sampled, borrowed until profiler_close(); NULL: CPU time. The snapshot
 	 * sampler samples other events; their periods and weights are numbers of events. */
 	const struct event_kind *kind;
-	uint64_t period_ns;     /* of the events; dynamic: the shortest that rings are sized for */
-	uint64_t ring_bytes;    /* of all rings; 0: the perf stream's default */
-	uint32_t stack_bytes;   /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
-	uint64_t table_bytes;   /* of unwind tables in the kernel; 0: the BPF sampler's default */
-	uint64_t worker_bytes;  /* of memory of a worker; 0: the worker's default */
-	uint64_t waiting_bytes; /* as in struct pipeline_options */
-	bool kernel;            /* with kernel stacks, if the kernel allows them */
+	/* Of time off the CPU that is sampled beside CPU time, by the BPF sampler; 0: it is not. */
+	uint64_t wait_period_ns;
+	uint64_t period_ns;   /* of the events; dynamic: the shortest that rings are sized for */
+	uint64_t ring_bytes;  /* of all rings; 0: the perf stream's default */
+	uint32_t stack_bytes; /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
+	uint64_t table_bytes; /* of unwind tables in the kernel; 0: the BPF sampler's default */
+	struct profiler_memory memory;
+	bool kernel; /* with kernel stacks, if the kernel allows them */
 	struct pipeline_kept kept;
 	bool inlines; /* inlined functions are symbolized */
 

@@ -168,6 +168,13 @@ static const char *text_of(char *const *argv, struct buf *text)
 	return text->error ? NULL : text->p;
 }
 
+static void set_event(const struct session *s, struct profiler_options *o)
+{
+	o->kind = *s->o.event.name ? &s->o.event : NULL;
+	o->period_ns = session_period(s);
+	o->wait_period_ns = s->o.wall ? o->period_ns : 0;
+}
+
 static int open_profiler(struct session *s)
 {
 	char *cache = s->o.cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
@@ -186,8 +193,7 @@ static int open_profiler(struct session *s)
 	o.all = s->o.selection.all;
 	o.held = s->command.argv;
 	o.command_text = o.held ? text_of(s->command.argv, &text) : NULL;
-	o.kind = *s->o.event.name ? &s->o.event : NULL;
-	o.period_ns = session_period(s);
+	set_event(s, &o);
 	o.table_bytes = TABLE_BYTES;
 	if (plan) {
 		unwinders = plan_unwinders(plan, list);
@@ -503,6 +509,7 @@ struct build_options session_build_options(struct session *s)
 	return (struct build_options){.period_ns = session_period(s),
 				      .event = *s->o.event.name ? s->o.event.name : NULL,
 				      .waits = s->o.event.waits,
+				      .wall = s->o.wall,
 				      .labels = s->labels ? labels_of : NULL,
 				      .arg = s,
 				      .server_names = s->o.server_names};

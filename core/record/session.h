@@ -28,6 +28,7 @@ struct session_options {
 	 * session_open() fills in the rest. */
 	struct profiler_options profiler;
 	double hz;
+	bool wall;                /* time off the CPU beside CPU time */
 	struct event_kind event;  /* what is sampled; no name: CPU time at that rate */
 	uint32_t event_period;    /* events between two samples; 0: the kind's default */
 	uint64_t duration_ns;     /* 0: no limit */

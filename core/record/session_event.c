@@ -31,19 +31,24 @@ int session_event_set(struct session_options *o, const char *name)
 
 static int check_waits(const struct cli_command *command, const struct session_options *o)
 {
+	const char *what = o->wall ? "--wall" : "-e offcpu";
+
 	if (o->event_period)
-		return cli_bad_usage(command, "-e %s has a rate: -F HZ", o->event.name);
+		return cli_bad_usage(command, "%s has a rate: -F HZ", what);
 	if (o->hz < LEAST_WAIT_HZ)
-		return cli_bad_usage(command, "-e %s has a rate of at least %g Hz", o->event.name,
+		return cli_bad_usage(command, "%s has a rate of at least %g Hz", what,
 				     LEAST_WAIT_HZ);
 	if (o->profiler.sampler != SAMPLER_AUTO && o->profiler.sampler != SAMPLER_BPF)
-		return cli_bad_usage(command, "-e %s is sampled by BPF: leave --sampler out",
-				     o->event.name);
+		return cli_bad_usage(command, "%s is sampled by BPF: leave --sampler out", what);
 	return 0;
 }
 
 int session_event_check(const struct cli_command *command, struct session_options *o)
 {
+	if (o->wall && *o->event.name)
+		return cli_bad_usage(command, "--wall goes without -e: it has CPU time and offcpu");
+	if (o->wall)
+		return check_waits(command, o);
 	if (!*o->event.name)
 		return o->event_period
 			       ? cli_bad_usage(command, "-c N goes with -e EVENT; the rate of "

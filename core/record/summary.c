@@ -50,7 +50,10 @@ static void print_totals(const struct session *s, const struct session_account *
 	else if (*s->o.event.name)
 		fprintf(stderr, "%s %s, ", text_number(n, a->stats.weight_ns), s->o.event.name);
 	else
-		fprintf(stderr, "%.1f s of CPU, ", (double)a->stats.weight_ns / 1e9);
+		fprintf(stderr, "%.1f s of CPU, ",
+			(double)(a->stats.weight_ns - a->stats.wait_ns) / 1e9);
+	if (s->o.wall)
+		fprintf(stderr, "%.1f s off the CPU, ", (double)a->stats.wait_ns / 1e9);
 	fprintf(stderr, "%s samples", text_number(n, l->due));
 	if (l->due && l->complete == l->due)
 		fprintf(stderr, ", all complete");
@@ -123,12 +126,17 @@ static void print_unfollowed(const struct session *s)
 			    stats.unfollowed);
 }
 
+static bool has_waits(const struct session *s)
+{
+	return s->o.event.waits || s->o.wall;
+}
+
 /* Threads whose waits have no place in the kernel's map. */
 static void print_unfollowed_waits(const struct session *s)
 {
 	uint64_t counts[WAIT_RESULT_COUNT];
 
-	if (!s->o.event.waits || !s->profiler.bpf)
+	if (!has_waits(s) || !s->profiler.bpf)
 		return;
 	bpf_waits_counts(s->profiler.bpf, counts);
 	if (counts[WAIT_UNFOLLOWED])
@@ -236,7 +244,7 @@ static void stats_waits(const struct session *s, struct json *j)
 {
 	uint64_t counts[WAIT_RESULT_COUNT];
 
-	if (!s->o.event.waits || !s->profiler.bpf)
+	if (!has_waits(s) || !s->profiler.bpf)
 		return;
 	bpf_waits_counts(s->profiler.bpf, counts);
 	json_open(j, "waits");
@@ -281,6 +289,7 @@ int summary_stats(struct session *s, struct buf *b)
 	json_uint(&j, "guessed", a.stats.guessed);
 	json_uint(&j, "count_ns", a.counts.count_ns);
 	json_uint(&j, "weight_ns", a.stats.weight_ns);
+	json_uint(&j, "wait_ns", a.stats.wait_ns);
 	json_flag(&j, "kernel", profiler_kernel(&s->profiler));
 	json_flag(&j, "gaps", a.counts.gaps);
 	json_uint(&j, "helped", a.stats.helped);

@@ -115,8 +115,11 @@ struct sampler_fds {
 struct wait_ring;
 
 struct waits {
-	bool sampled;            /* the object is that of waits */
-	struct wait_ring *rings; /* of each possible CPU */
+	bool sampled;              /* the object is that of waits */
+	bool beside;               /* there are two objects: CPU time, and this */
+	struct bpf_object *object; /* with the programs of waits; NULL: none are sampled */
+	int programs;              /* its map sampler_programs */
+	struct wait_ring *rings;   /* of each possible CPU */
 	uint32_t n;
 	int cpus;                        /* map sampler_wait_cpus */
 	struct rate_counts *rate_counts; /* map sampler_rate_counts, mapped; NULL: not sampled */
@@ -158,11 +161,13 @@ struct bpf_sampler {
  * sentence. */
 int sampler_object_choose(struct bpf_sampler *, char **why);
 /* The objects that are linked into one: the program, the native steps and, unless `language` is -1,
- * the step of this language unwinder. Returns how many. */
-uint32_t sampler_object_parts(const struct bpf_sampler *, int language,
+ * the step of this language unwinder. waits: of the program of waits. Returns how many. */
+uint32_t sampler_object_parts(const struct bpf_sampler *, bool waits, int language,
 			      struct linker_part parts[SAMPLER_PARTS]);
 /* Reads the programs and maps of the linked object in a file; does not load them. 0 or -errno. */
 int sampler_object_open(struct bpf_object **ret, int fd);
+/* What only programs of language unwinders use is not made without them. 0 or -errno. */
+int sampler_object_exclude_languages(const struct bpf_sampler *, struct bpf_object *);
 
 /* ---- language.c ---- */
 
@@ -176,8 +181,14 @@ void language_programs_fini(struct bpf_sampler *);
 
 /* ---- waits.c ---- */
 
-/* What the running kernel has. Before it is loaded. 0 or -errno. */
-int waits_prepare(struct bpf_sampler *, uint32_t cpus);
+/* What the running kernel has. Before the object is loaded. 0 or -errno. */
+int waits_prepare(struct bpf_object *, uint32_t cpus);
+/* Loads the object of waits beside that of CPU time, which is loaded. 0; or -errno and, in *why, a
+ * malloc'ed sentence or NULL. */
+int waits_load_beside(struct bpf_sampler *, uint32_t cpus, char **why);
+/* Lets an object use maps of another that is loaded, by their names: all, or, of two objects whose
+ * programs may interrupt one another, those that are not of a program's own. 0 or -errno. */
+int waits_share_maps(struct bpf_object *to, struct bpf_object *from, bool all);
 /* 0 or -errno. */
 int waits_open(struct bpf_sampler *);
 void waits_close(struct bpf_sampler *);

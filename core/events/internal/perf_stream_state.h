@@ -48,4 +48,10 @@ struct perf_stream {
 	int look;              /* timer that has the rings read again after a wake; -1: none */
 	uint64_t look_ns;      /* its time after the last reading; 0: it is not set */
 };
+
+/* The period of time off the CPU, which is sampled; 0: it is not. */
+static inline uint64_t perf_stream_wait_period(const struct perf_stream *s)
+{
+	return s->o.waits ? s->o.period_ns : s->o.wait_period_ns;
+}
 #endif
