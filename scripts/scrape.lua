@@ -16,4 +16,7 @@ discover.scrape {
   labels = { team = "shop" },
 }
 
-sink.parquet { dir = os.getenv "FUSEE_DIR" or "/var/lib/fusee" }
+sink.pprof {
+  dir = os.getenv "FUSEE_DIR" or "/var/lib/fusee",
+  every = "60s",
+}
