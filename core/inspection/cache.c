@@ -72,6 +72,11 @@ void cache_expect(struct cache *c, const uint8_t key[32])
 	hashmap_put(&c->names, prefix_of(key), c); /* without memory the inspection is made again */
 }
 
+bool cache_may_have(const struct cache *c, const uint8_t key[32])
+{
+	return hashmap_get(&c->names, prefix_of(key));
+}
+
 static int note_name(struct cache *c, const char *name)
 {
 	uint8_t key[32] = {0};
@@ -202,7 +207,7 @@ static int open_valid(struct cache *c, const uint8_t key[32], uint32_t block_ver
 	char name[65];
 	int err;
 
-	if (!hashmap_get(&c->names, prefix_of(key)))
+	if (!cache_may_have(c, key))
 		return -ENOENT;
 	text_hex(name, key, 32);
 	*fd = openat(c->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -30,6 +30,8 @@ int cache_open_block(struct cache *, const uint8_t key[32], uint32_t version, in
  * that is damaged or of another size is removed; -errno. */
 int cache_read_block(struct cache *, const uint8_t key[32], uint32_t version, void *block,
 		     uint64_t bytes);
+/* Whether these two would look for it on disk. */
+bool cache_may_have(const struct cache *, const uint8_t key[32]);
 void cache_remove(struct cache *, const uint8_t key[32]);
 /* Reads a text that cache_append_later() has written, and removes the file if it has more than
  * 512 KiB. 0 or -errno. */

@@ -241,7 +241,6 @@ static bool finish_without_worker(struct worker *w, struct client_request *req)
 	const struct refusal *r = refusals_find(&w->refusals, &req->file,
 						req->keyed ? req->key : NULL);
 	struct inspection *i;
-	uint8_t key[32];
 
 	if (r) {
 		fail(w, req, r->err, r->text);
@@ -258,10 +257,7 @@ static bool finish_without_worker(struct worker *w, struct client_request *req)
 		fail(w, req, -EAGAIN, "files of its user keep workers from ending");
 		return true;
 	}
-	if (!req->inspected || req->keyed || !w->cache || !owner_is_kept(&req->file.owner))
-		return false;
-	owner_key(&req->file.identity, w->unwinders, key);
-	if (cache_load(w->cache, key, &i))
+	if (!req->cached || req->keyed || cache_load(w->cache, req->cache_key, &i))
 		return false;
 	finish(w, req, (struct result){.inspection = i});
 	return true;
@@ -543,7 +539,7 @@ static void check_time(struct worker *w, struct slot *s)
 	}
 }
 
-/* Queues delayed requests again whose pause is over. */
+/* Queues delayed requests whose pause is over, unless they need no worker. */
 static void wake_delayed(struct worker *w)
 {
 	struct client_request **at = &w->delayed, *req;
@@ -555,7 +551,7 @@ static void wake_delayed(struct worker *w)
 			continue;
 		}
 		*at = (void *)req->item.next;
-		if (turns_add(&w->queues[req->lane], &req->item))
+		if (!finish_without_worker(w, req) && turns_add(&w->queues[req->lane], &req->item))
 			fail(w, req, -ENOMEM, "no memory for the request");
 	}
 }

@@ -45,10 +45,28 @@ int client_request_new(struct worker *w, struct client_request **ret, int fd, co
 	return 0;
 }
 
+/* Is its inspection on disk, as far as is known? Such a request waits for no turn: the process of
+ * its lane may be busy for seconds with another file. */
+static bool is_on_disk(struct worker *w, struct client_request *req)
+{
+	req->cached = req->inspected && w->cache && owner_is_kept(&req->file.owner);
+	if (!req->cached)
+		return false;
+	owner_key(&req->file.identity, w->unwinders, req->cache_key);
+	return cache_may_have(w->cache, req->cache_key);
+}
+
 int client_enqueue(struct worker *w, struct client_request *req)
 {
-	int err = turns_add(&w->queues[req->lane], &req->item);
+	int err = 0;
 
+	if (is_on_disk(w, req)) {
+		req->not_before = 1; /* in the past; 0 would disarm the timer */
+		req->item.next = (void *)w->delayed;
+		w->delayed = req;
+	} else {
+		err = turns_add(&w->queues[req->lane], &req->item);
+	}
 	if (err) {
 		client_request_free(req);
 		return err;

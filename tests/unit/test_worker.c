@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "symbols/symbols.h"
+#include "base/clock.h"
 #include "lib/cached_worker.h"
 
 static double now(void)
@@ -201,6 +202,31 @@ static bool is_cached(struct worker *w, int fd)
 	cached = a.i->flags & INSPECTION_CACHED;
 	inspection_unref(a.i);
 	return cached;
+}
+
+/* A process that is busy with another file keeps no inspection waiting that is on disk. */
+TEST(from_disk_while_the_worker_is_busy)
+{
+	struct worker_options o = {.cache_dir = cache_dir(), .plugin_dir = nasty_plugins()};
+	int kept = elf_on_disk(DO_NOTHING, "kept"), hangs = elf_on_disk(DO_HANG, "hangs");
+	struct inspected busy = {0}, cached = {0};
+	struct worker *w = start(o);
+
+	CHECK(!is_cached(w, kept));
+	WAIT_FOR(!background_waiting(worker_background(w)));
+	CHECK_INT(worker_inspect(w, hangs, "hangs", NULL, answered, &busy), 0);
+	CHECK_INT(worker_wait_until(w, clock_now() + 100000000), -ETIMEDOUT);
+	CHECK_INT(worker_inspect(w, kept, "kept", NULL, answered, &cached), 0);
+	CHECK_INT(cached.calls, 0);
+	for (int i = 0; i < 100 && !cached.calls && !busy.calls; i++)
+		worker_wait_until(w, clock_now() + 10000000);
+	CHECK(cached.calls == 1 && !cached.err && !busy.calls);
+	CHECK(cached.i->flags & INSPECTION_CACHED);
+	inspection_unref(cached.i);
+	worker_stop(w);
+	CHECK_INT(busy.err, -ECANCELED);
+	close(kept);
+	close(hangs);
 }
 
 /* Root's files (or the own user's), which nobody else can write, on a file system of root's. */

@@ -31,6 +31,8 @@ struct client_request {
 	char *name; /* for messages */
 	bool keyed; /* the key is known */
 	uint8_t key[32];
+	bool cached; /* an inspection whose key in the cache is known: */
+	uint8_t cache_key[32];
 	uint64_t skip; /* unwinders that do not inspect it */
 	uint32_t deaths, shortages;
 	uint64_t not_before; /* CLOCK_MONOTONIC ns: it is retried after a lack of memory */
