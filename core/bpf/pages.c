@@ -83,6 +83,11 @@ static uint32_t entry_of(const struct frames *fs, uint32_t frame)
 	return fs->states[frame].filling << FUSEE_FRAME_BITS | frame;
 }
 
+static uint32_t frame_of(uint32_t entry)
+{
+	return entry & ((1u << FUSEE_FRAME_BITS) - 1);
+}
+
 static bool is_resident(uint32_t entry)
 {
 	return entry > PAGE_EVICTED;
@@ -114,7 +119,7 @@ static void give_back(struct frames *fs, uint32_t frame)
 
 static void own(struct frames *fs, uint32_t frame, struct paged_table *t, uint32_t page)
 {
-	fs->owners[frame] = (struct frame_owner){t, page};
+	fs->owners[frame] = (struct frame_owner){.table = t, .page = page};
 	t->entries[page] = entry_of(fs, frame);
 	t->nresident++;
 }
@@ -141,18 +146,16 @@ static uint32_t find_victim(struct frames *fs, const struct paged_table *only)
 	return last; /* all were read while the hand went round */
 }
 
-static int evict_page(struct bpf_sampler *b, const struct paged_table *only, uint32_t *frame)
+static int evict_page(struct bpf_sampler *b, uint32_t frame, uint32_t entry)
 {
 	static const uint32_t none;
 	struct frames *fs = &b->frames;
-	struct frame_owner o;
+	struct frame_owner o = fs->owners[frame];
 
-	*frame = find_victim(fs, only);
-	o = fs->owners[*frame];
 	if (!o.table)
 		return -ENOSPC;
-	retire(fs, *frame);
-	o.table->entries[o.page] = PAGE_EVICTED;
+	retire(fs, frame);
+	o.table->entries[o.page] = entry;
 	fs->counts.evicted++;
 	/* If this fails, a walk finds another filling than the entry's. */
 	(void)words_write(b->slabs.fd, o.table->at + o.page, &none, 1);
@@ -163,10 +166,31 @@ static int take_frame(struct bpf_sampler *b, const struct paged_table *t, uint32
 {
 	struct frames *fs = &b->frames;
 
-	if (!fs->nfree)
-		return evict_page(b, t->nresident > fs->n / 2 ? t : NULL, frame);
-	*frame = fs->free[--fs->nfree];
-	return 0;
+	if (fs->nfree) {
+		*frame = fs->free[--fs->nfree];
+		return 0;
+	}
+	*frame = find_victim(fs, t->nresident > fs->n / 2 ? t : NULL);
+	return evict_page(b, *frame, PAGE_EVICTED);
+}
+
+/* Frees frames whose pages no walk has read and no earlier run has used: those of tables that were
+ * loaded completely. */
+static void evict_idle(struct bpf_sampler *b, uint32_t n)
+{
+	struct frames *fs = &b->frames;
+
+	for (uint32_t f = 0; f < fs->n && n; f++) {
+		const struct frame_owner *o = &fs->owners[f];
+
+		if (!o->table || o->remembered ||
+		    __atomic_load_n(&fs->states[f].used, __ATOMIC_RELAXED))
+			continue;
+		if (evict_page(b, f, PAGE_NEVER))
+			return;
+		fs->free[fs->nfree++] = f;
+		n--;
+	}
 }
 
 /* ---- loading ---- */
@@ -272,18 +296,35 @@ static int load_around(struct bpf_sampler *b, struct paged_table *t)
 	return 0;
 }
 
-/* Loads what earlier runs have used, half of the frames at most; then all else, or what is near. */
+static uint32_t count_used(const struct paged_table *t, const struct used_pages *used)
+{
+	uint32_t n = 0;
+
+	for (uint32_t page = 0; page < t->npages; page++)
+		n += used_pages_have(used, page);
+	return n;
+}
+
+/* Loads what earlier runs have used, half of the frames at most, in place of pages that no walk has
+ * read; then all else, or what is near, while half of the frames are free. */
 static int load_remembered(struct bpf_sampler *b, struct paged_table *t,
 			   const struct used_pages *used)
 {
-	const struct frames *fs = &b->frames;
-	uint32_t kept = fs->n / KEPT_SINGLE;
+	struct frames *fs = &b->frames;
+	uint32_t kept = fs->n / KEPT_SINGLE, n = count_used(t, used);
 	int r;
 
+	if (n > fs->n / 2)
+		n = fs->n / 2;
+	if (fs->nfree < n + kept)
+		evict_idle(b, n + kept - fs->nfree);
 	if (fs->nfree > fs->n / 2 + kept)
 		kept = fs->nfree - fs->n / 2;
 	r = load_absent(b, t, 0, t->npages, used, kept);
-	b->frames.counts.remembered += t->nresident;
+	fs->counts.remembered += t->nresident;
+	for (uint32_t page = 0; page < t->npages; page++)
+		if (is_resident(t->entries[page]))
+			fs->owners[frame_of(t->entries[page])].remembered = true;
 	if (!r && t->npages - t->nresident + fs->n / 2 <= fs->nfree)
 		return load_absent(b, t, 0, t->npages, NULL, 0);
 	return r ? r : load_around(b, t);
@@ -403,7 +444,7 @@ void pages_remove(struct bpf_sampler *b, struct paged_table *t)
 {
 	for (uint32_t i = t->npages; i--;)
 		if (is_resident(t->entries[i]))
-			give_back(&b->frames, t->entries[i] & ((1u << FUSEE_FRAME_BITS) - 1));
+			give_back(&b->frames, frame_of(t->entries[i]));
 	pages_free(t);
 }
 

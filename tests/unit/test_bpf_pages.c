@@ -325,6 +325,37 @@ TEST_IN_WORLD(remembered_pages_take_no_more_than_half, 100 * FUSEE_PAGE_WORDS)
 	free(u);
 }
 
+/* They take the place of complete tables that no walk has read, and of nothing else. */
+TEST_IN_WORLD(remembered_pages_instead_of_idle, 100 * FUSEE_PAGE_WORDS)
+{
+	static const uint32_t pages[] = {1, 20, 40, 60, 80};
+	struct used_pages *u = remembered(pages, 5);
+	struct paged_table idle = {.words = w->words[1], .n = 12 * FUSEE_PAGE_WORDS, .at = 2000};
+	struct paged_table t, another;
+
+	CHECK_INT(pages_add(&w->b, &idle, NULL), 0);
+	CHECK_INT(idle.nresident, 12);
+	w->b.frames.states[2].used = 1;
+	w->b.frames.states[5].used = 1;
+	add_remembered(w, &t, u);
+	CHECK_INT(count_present(w, 0), 5);
+	CHECK_INT(w->b.frames.counts.evicted, 3);
+	CHECK_INT(idle.nresident, 9);
+	CHECK(w->b.frames.owners[2].table == &idle && w->b.frames.owners[5].table == &idle);
+	/* what was loaded so is not idle, though it was not read either */
+	for (uint32_t f = 0; f < FRAMES; f++)
+		w->b.frames.states[f].used = 0;
+	another = (struct paged_table){.words = w->words[2], .n = w->slabs[2].n, .at = 3000};
+	CHECK_INT(pages_add(&w->b, &another, u), 0);
+	CHECK_INT(another.nresident, 5);
+	CHECK_INT(t.nresident, 5);
+	CHECK_INT(idle.nresident, 4);
+	pages_remove(&w->b, &idle);
+	pages_remove(&w->b, &t);
+	pages_remove(&w->b, &another);
+	free(u);
+}
+
 /* Beyond a number of loads in a second the rest is refused, and counted. */
 TEST_IN_WORLD(loads_are_limited, 100 * FUSEE_PAGE_WORDS)
 {

@@ -61,6 +61,7 @@ struct paged_table {
 struct frame_owner {
 	struct paged_table *table; /* NULL: the frame is free */
 	uint32_t page;
+	bool remembered; /* it was loaded because an earlier run has used it */
 };
 
 struct frames {
