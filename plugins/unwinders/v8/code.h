@@ -87,7 +87,8 @@ static int find_inlined(struct fusee_unwind *u, __u32 unused)
 	type = type_of(u, &data);
 	if (type < 0 || type == (int)word(u, V8_TYPE_BYTECODE))
 		return -1;
-	u->scratch[CODE_KEY] = fusee_mix(fusee_mix(fusee_mix(0x636f, code), start), positions);
+	u->scratch[CODE_KEY] = fusee_mix(
+		fusee_mix(fusee_mix(fusee_mix(0x636f, code), start), positions), u->scratch[KEY]);
 	if (fusee_emitted(u, V8_CODE, u->scratch[CODE_KEY]))
 		return 0;
 	if (AT(u, &n_functions, field(data, 16 + 8 * word(u, V8_DEOPT_COUNT))) ||

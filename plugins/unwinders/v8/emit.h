@@ -109,8 +109,9 @@ static int begin_script(struct fusee_unwind *u, __u32 unused)
 		return -1;
 	n->line_offset = line & TAG ? 0 : (__u32)(line >> NUMBER_SHIFT);
 	n->text.bytes = n->text.wide = 0;
-	u->scratch[SCRIPT_KEY] = fusee_mix(fusee_mix(fusee_mix(0x7638, script), u->scratch[TEXT]),
-					   n->source);
+	u->scratch[SCRIPT_KEY] = fusee_mix(
+		fusee_mix(fusee_mix(fusee_mix(0x7638, script), u->scratch[TEXT]), n->source),
+		n->id);
 	if (fusee_emitted(u, V8_SCRIPT, u->scratch[SCRIPT_KEY]))
 		return FOUND_EMITTED;
 	return (__u32)type_of(u, &u->scratch[TEXT]) < word(u, V8_FIRST_NONSTRING) ? FOUND_TEXT
@@ -287,6 +288,14 @@ FUSEE_FN void emit_positions(struct fusee_unwind *u, __u64 object, __u32 offset)
 			r = FUSEE_CALL(fusee_v8_emit_part, u, (__u32)i << 28 | (__u32)bytes);
 }
 
+/* n->id becomes the number of the script, which is behind its table of lines; 0: it has none. A
+ * function of another script may come to a place whose function, name and script were collected. */
+FUSEE_FN void find_script_id(struct fusee_unwind *u, struct near *n, __u64 script)
+{
+	if (AT(u, &n->id, field(script, word(u, V8_SCRIPT_LINE_ENDS) + 8)) || n->id & TAG)
+		n->id = 0;
+}
+
 /* KEY becomes the key of SHARED, and SCRIPT its script, or 0. 0; 1: the function is to be emitted;
  * -1: it is no SharedFunctionInfo, or cannot be read. */
 static int find_function(struct fusee_unwind *u, __u32 unused)
@@ -305,6 +314,8 @@ static int find_function(struct fusee_unwind *u, __u32 unused)
 	/* behind the length are the number of parameters and where the function begins */
 	key = fusee_mix(fusee_mix(key, script),
 			shared_field(u, n, V8_SHARED_LENGTH) & 0xffffffffffffull);
+	find_script_id(u, n, script);
+	key = fusee_mix(key, n->id);
 	u->scratch[KEY] = key;
 	if (fusee_emitted(u, V8_FUNCTION, key))
 		return 0;

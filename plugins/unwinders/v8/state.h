@@ -40,6 +40,7 @@ struct near {
 	__u64 shared[8]; /* the first words of SHARED */
 	struct flat flat;
 	struct v8_text text; /* that put_text() has copied */
+	__u64 id;            /* of SCRIPT: its number, which no other script of the process gets */
 	__u64 source;        /* of SCRIPT, as in struct v8_script */
 	struct flat characters;
 	__u32 line_offset;

@@ -45,6 +45,8 @@ enum {
 	EXTERNAL = 42,
 };
 
+#define SCRIPT_ID 64 /* behind the table of lines */
+
 static const struct {
 	const char *name;
 	int32_t value;
@@ -77,7 +79,7 @@ static const struct {
 	{"class_SharedFunctionInfo__length__uint16_t", 40},
 	{"class_Script__source__Object", 8},
 	{"class_Script__name__Object", 16},
-	{"class_Script__line_ends__Object", 56},
+	{"class_Script__line_ends__Object", SCRIPT_ID - 8},
 	{"class_String__length__int32_t", 12},
 	{"class_SeqOneByteString__chars__char", 16},
 	{"class_ConsString__first__String", 16},
@@ -108,6 +110,7 @@ struct made {
 	uint32_t words[V8_WORDS];
 	uint32_t reads, fails; /* fails: the number of the read that fails, from 1 on; 0: none */
 	uint64_t object;       /* where the next is made */
+	uint64_t script;       /* of all functions */
 	void *names;
 	const char *lacks; /* a constant that the file has not */
 	char said[256], stack[1024];
@@ -329,9 +332,10 @@ static void make(void)
 	context = object(190, 2);
 	undefined = object(T_ODDBALL, 2);
 	outer = scope(0, 0, &undefined, 1);
-	script = object(T_SCRIPT, 12);
+	m.script = script = object(T_SCRIPT, 12);
 	set(script, 8, text("one\ntwo\nthree"));
 	set(script, 16, pair(CONS, 8, text("/a/"), text("b.js")));
+	set(script, SCRIPT_ID, number(9));
 	bytecode = object(T_BYTECODE, 10);
 	set(bytecode, 8, number(40));
 	t = object(T_BYTES, 4);
@@ -438,6 +442,28 @@ TEST(a_stack)
 	CHECK_INT(m.native.u.pc, NATIVE);
 	CHECK_INT(m.native.u.sp, STACK + 0x100 * FRAMES + 16);
 	CHECK_INT(m.native.u.fp, STACK + 0x100 * (FRAMES + 1));
+}
+
+/* All of it was collected, and the same came to its place, but for a name: the script's number
+ * tells that it is another. */
+TEST(another_script_in_its_place)
+{
+	struct fusee_unwind before;
+	unsigned char *name;
+
+	make();
+	before = m.native.u;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, COMPLETE);
+	name = memmem(m.memory, sizeof(m.memory), "work", 4);
+	CHECK(name && memcpy(name, "idle", 4));
+	m.native.u = before;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, COMPLETE); /* it is not read again */
+	set(m.script, SCRIPT_ID, number(10));
+	m.native.u = before;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, "idle@/a/b.js:5 a." CALLERS);
 }
 
 /* Over a copy of the stack the heap cannot be read. */
