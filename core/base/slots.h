@@ -62,6 +62,13 @@ static inline void slots_add(struct slots *s, uint32_t hash, uint32_t number)
 	slots_put(s, &at, number);
 }
 
+/* A search for the hash will follow soon. */
+static inline void slots_expect(const struct slots *s, uint32_t hash)
+{
+	if (s->n)
+		__builtin_prefetch(&s->at[hash & (s->n - 1)]);
+}
+
 /* Whether it takes more slots for one element more than n. Two thirds of them are used at most. */
 static inline bool slots_are_few(const struct slots *s, uint32_t n)
 {

@@ -45,6 +45,8 @@ struct ids {
 	size_t n;
 };
 
+#define AHEAD 8
+
 struct decoder {
 	const char *error; /* NULL: none so far */
 	int code;
@@ -54,10 +56,12 @@ struct decoder {
 	uint32_t *strings; /* by index in the file: index in the builder */
 	struct ids mappings, functions, locations;
 	bool counted; /* location i of `locations` has the id i + 1 */
-	struct pprof_sample sample;
-	bool has_before;   /* a sample was read */
-	struct buf before; /* labels of the sample before, as they are in the file */
-	struct buf lines, labels, stack;
+	struct pprof_sample
+		samples[AHEAD];   /* the stacks of the latest are expected by the builder */
+	struct buf stacks[AHEAD]; /* uint32_t: their locations in the builder */
+	bool has_before;          /* a sample was read */
+	struct buf before;        /* labels of the sample before, as they are in the file */
+	struct buf lines, labels;
 	struct pprof_interpreter interpreter;
 };
 
@@ -315,10 +319,10 @@ static bool take_number(const char *key, int64_t n, const char *want, uint32_t *
 	return true;
 }
 
-static int read_labels(struct decoder *d, uint32_t *pid, uint32_t *tid)
+static int read_labels(struct decoder *d, const struct buf *labels, uint32_t *pid, uint32_t *tid)
 {
-	const struct pprof_label *l = (const struct pprof_label *)(const void *)d->sample.labels.p;
-	size_t n = d->sample.labels.len / sizeof(*l);
+	const struct pprof_label *l = (const struct pprof_label *)(const void *)labels->p;
+	size_t n = labels->len / sizeof(*l);
 
 	buf_reset(&d->labels);
 	for (size_t i = 0; i < n; i++, l++) {
@@ -352,86 +356,93 @@ static uint32_t location_of(const struct decoder *d, uint64_t id)
 	return l ? l->index : BUILDER_NONE;
 }
 
-static uint32_t read_stack(struct decoder *d)
+static int read_stack(struct decoder *d, const struct buf *locations, struct buf *stack)
 {
-	const uint64_t *id = (const uint64_t *)(const void *)d->sample.locations.p;
-	size_t n = d->sample.locations.len / sizeof(*id);
+	const uint64_t *id = (const uint64_t *)(const void *)locations->p;
+	size_t n = locations->len / sizeof(*id);
 	uint32_t *to;
 
-	buf_reset(&d->stack);
-	to = buf_grow(&d->stack, n * sizeof(*to));
-	if (!to) {
-		fail(d, -ENOMEM, "no memory");
-		return BUILDER_NONE;
-	}
+	buf_reset(stack);
+	to = buf_grow(stack, n * sizeof(*to));
+	if (!to)
+		return fail(d, -ENOMEM, "no memory");
 	for (size_t i = 0; i < n; i++) {
 		to[i] = location_of(d, id[i]);
-		if (to[i] == BUILDER_NONE) {
-			fail(d, -EINVAL, "a sample's location is not in the profile");
-			return BUILDER_NONE;
-		}
+		if (to[i] == BUILDER_NONE)
+			return fail(d, -EINVAL, "a sample's location is not in the profile");
 	}
-	return builder_stack(d->b, to, (uint32_t)n);
-}
-
-/* Whether the labels are those of the sample before: they are in most samples of many profiles. */
-static bool has_labels_of_before(struct decoder *d)
-{
-	const struct buf *now = &d->sample.labels, *before = &d->before;
-
-	return d->has_before && now->len == before->len &&
-	       (!now->len || !memcmp(now->p, before->p, now->len));
-}
-
-static int add_sample(struct decoder *d)
-{
-	const int64_t *values = (const int64_t *)(const void *)d->sample.values.p;
-	uint32_t pid = 0, tid = 0, stack = read_stack(d);
-	struct buf labels;
-
-	if (d->error)
-		return d->code;
-	if (has_labels_of_before(d)) {
-		builder_sample_alike(d->b, stack, values);
-		return 0;
-	}
-	if (read_labels(d, &pid, &tid))
-		return d->code;
-	builder_sample(d->b, stack, (const struct fusee_label *)(const void *)d->labels.p,
-		       (uint32_t)(d->labels.len / sizeof(struct fusee_label)), pid, tid, values);
-	labels = d->before;
-	d->before = d->sample.labels;
-	d->sample.labels = labels;
-	d->has_before = true;
+	builder_stack_soon(d->b, to, (uint32_t)n);
 	return 0;
 }
 
-static int read_sample(struct decoder *d, const uint8_t *p, size_t len)
+static int read_sample(struct decoder *d, size_t at, const uint8_t *p, size_t len)
 {
-	uint64_t t = d->in->time_nanos > 0 ? (uint64_t)d->in->time_nanos : 0;
-	int r = pprof_sample_read(&d->sample, p, len);
-	const int64_t *times = (const int64_t *)(const void *)d->sample.times.p;
+	struct pprof_sample *s = &d->samples[at];
+	int r = pprof_sample_read(s, p, len);
 
 	if (r)
 		return fail(d, r,
 			    r == -EINVAL ? "this is not a pprof profile, or it is damaged"
 					 : "no memory");
-	if (d->sample.values.len / sizeof(int64_t) != d->in->n_sample_type)
+	if (s->values.len / sizeof(int64_t) != d->in->n_sample_type)
 		return fail(d, -EINVAL,
 			    "a sample has more or fewer values than there are sample types");
-	if (add_sample(d))
-		return d->code;
-	for (size_t i = 0; i < d->sample.times.len / sizeof(*times); i++) {
-		t += (uint64_t)times[i];
-		builder_time(d->b, t);
+	return read_stack(d, &s->locations, &d->stacks[at]);
+}
+
+/* Whether the labels are those of the sample before: they are in most samples of many profiles. */
+static bool has_labels_of_before(struct decoder *d, const struct buf *now)
+{
+	const struct buf *before = &d->before;
+
+	return d->has_before && now->len == before->len &&
+	       (!now->len || !memcmp(now->p, before->p, now->len));
+}
+
+static int add_values(struct decoder *d, uint32_t stack, struct pprof_sample *s)
+{
+	const int64_t *values = (const int64_t *)(const void *)s->values.p;
+	struct buf labels = s->labels;
+	uint32_t pid = 0, tid = 0;
+
+	if (has_labels_of_before(d, &labels)) {
+		builder_sample_alike(d->b, stack, values);
+		return 0;
 	}
+	if (read_labels(d, &labels, &pid, &tid))
+		return d->code;
+	builder_sample(d->b, stack, (const struct fusee_label *)(const void *)d->labels.p,
+		       (uint32_t)(d->labels.len / sizeof(struct fusee_label)), pid, tid, values);
+	s->labels = d->before;
+	d->before = labels;
+	d->has_before = true;
 	return 0;
 }
 
+static void add_sample(struct decoder *d, size_t at)
+{
+	uint64_t t = d->in->time_nanos > 0 ? (uint64_t)d->in->time_nanos : 0;
+	struct pprof_sample *s = &d->samples[at];
+	const int64_t *times = (const int64_t *)(const void *)s->times.p;
+	const struct buf *stack = &d->stacks[at];
+	uint32_t id = builder_stack(d->b, (const uint32_t *)(const void *)stack->p,
+				    (uint32_t)(stack->len / sizeof(uint32_t)));
+
+	if (add_values(d, id, s))
+		return;
+	for (size_t i = 0; i < s->times.len / sizeof(*times); i++) {
+		t += (uint64_t)times[i];
+		builder_time(d->b, t);
+	}
+}
+
+/* Adds each sample when AHEAD - 1 further samples were read: by then the memory that the search for
+ * its stack reads, at random places, is in the processor's caches. */
 static void read_samples(struct decoder *d)
 {
 	const uint8_t *p;
 	uint64_t len;
+	size_t n = 0; /* samples that were read */
 
 	if (d->message->nsamples && !d->in->n_sample_type) {
 		fail(d, -EINVAL, "the profile has samples but no sample type");
@@ -441,8 +452,14 @@ static void read_samples(struct decoder *d)
 	d->counted = true;
 	for (size_t i = 0; i < d->locations.n; i++)
 		d->counted &= d->locations.at[i].id == i + 1;
-	while (!d->error && pprof_next_sample(d->message, &p, &len))
-		read_sample(d, p, len);
+	while (!d->error && pprof_next_sample(d->message, &p, &len)) {
+		if (n >= AHEAD)
+			add_sample(d, n % AHEAD);
+		if (!d->error)
+			read_sample(d, n++ % AHEAD, p, len);
+	}
+	for (size_t i = n < AHEAD ? 0 : n - AHEAD; i < n && !d->error; i++)
+		add_sample(d, i % AHEAD);
 }
 
 /* ---- the rest ---- */
@@ -552,11 +569,13 @@ int pprof_decode_within(const void *bytes, size_t len, uint64_t max_bytes, struc
 	free(d.mappings.at);
 	free(d.functions.at);
 	free(d.locations.at);
-	pprof_sample_fini(&d.sample);
+	for (size_t i = 0; i < AHEAD; i++) {
+		pprof_sample_fini(&d.samples[i]);
+		buf_fini(&d.stacks[i]);
+	}
 	buf_fini(&d.before);
 	buf_fini(&d.lines);
 	buf_fini(&d.labels);
-	buf_fini(&d.stack);
 	pprof_interpreter_fini(&d.interpreter);
 	if (d.error) {
 		pprof_free(f);

@@ -30,6 +30,8 @@ uint32_t builder_mapping(struct builder *, const struct fusee_mapping *);
 uint32_t builder_location(struct builder *, const struct fusee_location *,
 			  const struct fusee_line *lines, uint32_t n);
 uint32_t builder_stack(struct builder *, const uint32_t *locations, uint32_t n); /* leaf first */
+/* The stack will be added soon: begins to load what its search needs from memory. */
+void builder_stack_soon(const struct builder *, const uint32_t *locations, uint32_t n);
 /* To be called before the first sample. */
 uint32_t builder_type(struct builder *, const char *type, const char *unit);
 /* About so many samples of different stacks will be added. */

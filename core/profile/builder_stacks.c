@@ -69,10 +69,20 @@ static bool is(const struct builder_stacks *s, uint32_t i, const uint32_t *locat
 	       (!n || !memcmp(s->locations + s->at[i].first, locations, n * sizeof(*locations)));
 }
 
+static uint32_t hash_stack(const uint32_t *locations, uint32_t n)
+{
+	return (uint32_t)XXH3_64bits(locations, (size_t)n * sizeof(*locations));
+}
+
+void builder_stack_soon(const struct builder *b, const uint32_t *locations, uint32_t n)
+{
+	slots_expect(&b->stacks.slots, hash_stack(locations, n));
+}
+
 uint32_t builder_stacks_add(struct builder *b, const uint32_t *locations, uint32_t n)
 {
 	struct builder_stacks *s = &b->stacks;
-	uint32_t hash = (uint32_t)XXH3_64bits(locations, (size_t)n * sizeof(*locations)), next;
+	uint32_t hash = hash_stack(locations, n), next;
 	struct slots_search at = slots_begin(hash);
 
 	if (s->n >= UINT32_MAX / 2 || n >= UINT32_MAX - s->nlocations || make_room(b, n))
