@@ -23,6 +23,7 @@ EMBED(ui_table_js, PAGE "table.js");
 EMBED(ui_callers_js, PAGE "callers.js");
 EMBED(ui_source_js, PAGE "source.js");
 EMBED(ui_code_js, PAGE "code.js");
+EMBED(ui_hottest, PAGE "hottest.js");
 EMBED(ui_calls, PAGE "calls.js");
 EMBED(ui_layout, PAGE "layout.js");
 EMBED(ui_share, PAGE "share.js");
@@ -47,6 +48,7 @@ const struct ui_asset ui_assets[] = {
 	{"callers.js", SCRIPT, ui_callers_js, ui_callers_js_end},
 	{"source.js", SCRIPT, ui_source_js, ui_source_js_end},
 	{"code.js", SCRIPT, ui_code_js, ui_code_js_end},
+	{"hottest.js", SCRIPT, ui_hottest, ui_hottest_end},
 	{"calls.js", SCRIPT, ui_calls, ui_calls_end},
 	{"layout.js", SCRIPT, ui_layout, ui_layout_end},
 	{"share.js", SCRIPT, ui_share, ui_share_end},

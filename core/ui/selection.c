@@ -81,6 +81,16 @@ static int add_where(struct render_options *o, const char *value, struct buf *er
 	return 0;
 }
 
+static int set_skip(uint32_t *skip, const char *value, struct buf *error)
+{
+	size_t n = strspn(value, "0123456789");
+
+	if (!n || value[n] || n > 9)
+		return fail(error, "the number of threads that are skipped is not valid");
+	*skip = (uint32_t)strtoul(value, NULL, 10);
+	return 0;
+}
+
 static int set(struct ui_selection *s, const struct http_param *p, struct buf *error)
 {
 	const struct {
@@ -101,12 +111,16 @@ static int set(struct ui_selection *s, const struct http_param *p, struct buf *e
 		return set_side(&s->base, p->value, error);
 	if (!strcmp(p->name, "where"))
 		return add_where(&s->o, p->value, error);
+	if (!strcmp(p->name, "skip"))
+		return set_skip(&s->threads.skip, p->value, error);
 	if (!strcmp(p->name, "type"))
 		s->o.type = *p->value ? p->value : NULL;
 	else if (!strcmp(p->name, "function"))
 		s->o.function = *p->value ? p->value : NULL;
 	else if (!strcmp(p->name, "by"))
 		s->by = *p->value ? p->value : NULL;
+	else if (!strcmp(p->name, "thread"))
+		s->threads.text = *p->value ? p->value : NULL;
 	else if (!strcmp(p->name, "native"))
 		s->o.native = !strcmp(p->value, "1");
 	else

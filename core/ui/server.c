@@ -129,7 +129,7 @@ static struct ui_models *models(struct ui_server *u)
 static int put_view(struct ui_server *u, const struct data *d, const struct ui_selection *s,
 		    struct buf *out)
 {
-	struct ui_view v = {.o = s->o};
+	struct ui_view v = {.o = s->o, .threads = s->threads};
 	const struct ui_sum *sum, *base;
 	struct buf title = {0};
 	int r = ui_profiles_get(&u->profiles, &s->now, s->o.type, &v.p, &sum, out);

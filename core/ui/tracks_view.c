@@ -14,7 +14,7 @@
 #include "ui/internal/models.h"
 #include "ui/internal/views.h"
 
-#define MAX_TRACKS 64u /* the largest */
+#define MAX_TRACKS 64u /* of one answer */
 #define STEPS 400u
 #define MS 1000000ull
 
@@ -39,6 +39,7 @@ struct tracks {
 	struct dict keys;
 	struct buf of;     /* uint32_t: key of each sample; 0: it is not selected, or has no time */
 	struct buf totals; /* struct track, by key */
+	const struct ui_listing *listing;
 	uint64_t first_ns, last_ns; /* of all times */
 	int64_t untimed;            /* of selected samples without a time */
 };
@@ -149,6 +150,39 @@ static int largest_first(const void *a, const void *b)
 				    : (x->id > y->id) - (x->id < y->id);
 }
 
+/* Whether the thread's names or ids contain the text that is searched, in any case of letters. */
+static bool is_listed(const struct tracks *t, const struct track *track, struct buf *scratch)
+{
+	const struct dict_entry *e = &t->keys.entries[track->id];
+	const char *names = (const char *)e->key + sizeof(struct ids);
+	struct ids ids;
+
+	if (!t->listing->text)
+		return true;
+	memcpy(&ids, e->key, sizeof(ids));
+	buf_reset(scratch);
+	buf_printf(scratch, "%u %u %s ", ids.pid, ids.tid, names);
+	names += strlen(names) + 1;
+	buf_add(scratch, names, (size_t)((const char *)e->key + e->len - names));
+	buf_add(scratch, "", 1);
+	return !scratch->error && strcasestr(scratch->p, t->listing->text);
+}
+
+/* Sorts the threads that are searched, and moves them to the front; returns how many they are. */
+static uint32_t list_threads(const struct tracks *t, struct track *all, uint32_t n)
+{
+	struct buf scratch = {0};
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (is_listed(t, &all[i], &scratch))
+			all[kept++] = all[i];
+	buf_fini(&scratch);
+	if (kept)
+		qsort(all, kept, sizeof(*all), largest_first);
+	return kept;
+}
+
 /* ---- steps ---- */
 
 static uint64_t step_of(const struct tracks *t)
@@ -228,14 +262,16 @@ static int put_tracks(struct json *j, struct tracks *t)
 	const struct fusee_value_type *type = FUSEE_AT(struct fusee_value_type, t->p->types,
 						       t->type);
 	struct track *all = (struct track *)(void *)t->totals.p;
-	uint32_t n = t->keys.n - 1, listed = n < MAX_TRACKS ? n : MAX_TRACKS;
+	uint32_t n = t->keys.n - 1, listed;
 	bool has = t->first_ns != UINT64_MAX;
 	int64_t *values;
 
-	if (n) { /* element 0 is that of no key */
-		all++;
-		qsort(all, n, sizeof(*all), largest_first);
-	}
+	if (n) /* element 0 is that of no key */
+		n = list_threads(t, ++all, n);
+	if (t->listing->skip < n)
+		all += t->listing->skip;
+	n -= t->listing->skip < n ? t->listing->skip : n;
+	listed = n < MAX_TRACKS ? n : MAX_TRACKS;
 	values = find_values(t, all, listed);
 	if (!values)
 		return -ENOMEM;
@@ -258,7 +294,7 @@ static int put_tracks(struct json *j, struct tracks *t)
 
 int ui_tracks(const struct ui_view *v, struct buf *out)
 {
-	struct tracks t = {.p = v->p};
+	struct tracks t = {.p = v->p, .listing = &v->threads};
 	struct json j = {.out = out};
 	int r = t.p->types.n ? prepare(&t, v, out) : -EINVAL;
 

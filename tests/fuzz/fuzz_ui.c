@@ -56,7 +56,8 @@ static void check_views(const struct fusee_profile *p, char *query)
 		buf_fini(&error);
 		return;
 	}
-	v = (struct ui_view){p, ui_side_is_empty(&s.base) ? NULL : p, s.o, NULL, 0, 0, 0, NULL, 0};
+	v = (struct ui_view){
+		p, ui_side_is_empty(&s.base) ? NULL : p, s.o, NULL, 0, 0, 0, NULL, 0, s.threads};
 	check_view(ui_about, &v);
 	check_view(ui_table, &v);
 	check_view(ui_callers, &v);

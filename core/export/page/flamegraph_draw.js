@@ -67,7 +67,6 @@ function outline(x, y, w, h, thick) {
 }
 function drawName(name, x, y, room, above, hit, i) {
 	const pale = isDark() && (i === 0 || above || (state.pattern && !hit));
-	name = printable(name);
 	const text = fit(name, room);
 	paper.fillStyle = pale ? "#d6d8da" : "#141517";
 	if (text)
@@ -85,6 +84,7 @@ function drawName(name, x, y, room, above, hit, i) {
 function fit(text, room) {
 	if (text.length > 400)
 		text = text.slice(0, 200) + "…" + text.slice(-199);
+	text = printable(text);
 	const width = paper.measureText(text).width;
 	if (width <= room)
 		return text;

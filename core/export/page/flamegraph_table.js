@@ -69,7 +69,7 @@ function numberCell(f, c) {
 	return td;
 }
 function rowOf(fn, room) {
-	const f = sums()[fn], tr = element("tr"), name = element("td", fit(printable(f.name), room) || short(f.name), "text name");
+	const f = sums()[fn], tr = element("tr"), name = element("td", fit(f.name, room) || short(f.name), "text name");
 	const library = element("td", fileName(f.library) || placeOf(f), "text library");
 	tr.tabIndex = 0;
 	tr.dataset.fn = fn;

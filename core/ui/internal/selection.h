@@ -23,17 +23,25 @@ struct ui_side {
 	struct ui_range range;
 };
 
+/* Which threads are listed: those whose names or ids contain the text, without the largest of them.
+ */
+struct ui_listing {
+	const char *text; /* NULL: all */
+	uint32_t skip;
+};
+
 struct ui_selection {
 	struct ui_side now, base;
-	struct ui_range span;    /* of time that the chart shows */
-	const char *by;          /* the label whose values it shows; NULL: none */
+	struct ui_range span; /* of time that the chart shows */
+	const char *by;       /* the label whose values it shows; NULL: none */
+	struct ui_listing threads;
 	struct render_options o; /* type, where, function, native */
 };
 
 /* file=N or N,N.. or all, with from=MS&to=MS; base, base_from and base_to likewise;
- * type=NAME&where=CONDITION&where=..&function=NAME&native=1&by=LABEL&span_from=MS&span_to=MS;
- * decodes the query in place, and the texts point into it. 0, or -EINVAL with a sentence in
- * error->p. */
+ * type=NAME&where=CONDITION&where=..&function=NAME&native=1&by=LABEL&span_from=MS&span_to=MS&
+ * thread=TEXT&skip=N; decodes the query in place, and the texts point into it. 0, or -EINVAL with a
+ * sentence in error->p. */
 int ui_selection_parse(struct ui_selection *, char *query, struct buf *error);
 bool ui_side_is_empty(const struct ui_side *);
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "report/report.h"
+#include "ui/internal/selection.h"
 
 struct ui_models;
 
@@ -18,6 +19,7 @@ struct ui_view {
 	uint64_t windows, broken, others;
 	const char *types; /* ntypes names, each with its NUL, of all windows */
 	uint32_t ntypes;
+	struct ui_listing threads;
 };
 
 /* All append. 0; -ENOMEM; or -EINVAL with one sentence in out->p, which was empty. */

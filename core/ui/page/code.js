@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The instructions of a function, with the samples of each. Long stretches without samples are folded.
-import { data } from "./data.js";
 import { button, element } from "./element.js";
 import { amountOf, fileName, percent, rounded, share, short } from "./numbers.js";
+import { functionsOf, glance, heading } from "./hottest.js";
+import { LIBRARY } from "./table.js";
 
 const SELF = 1, TOTAL = 2, TEXT = 3, FILE = 4, LINE = 5, BASE_SELF = 6, BASE_TOTAL = 7;
 const AROUND = 6; // instructions shown on either side of an instruction with samples
@@ -63,7 +64,7 @@ function notes(f) {
 		out.push("The base has no or another build of it, whose addresses are not comparable: the values are those of this profile.");
 	return out.map(text => element("p", text));
 }
-function one(f, d) {
+function one(f, d, s) {
 	const table = element("table"), head = element("tr"), scroll = element("div"), wide = f.instructions[0]?.length > 6 ? "wide" : "";
 	for (const [text, className] of [["self", wide], ["total", wide], ["address", "line"], ["instruction", "text"], ["source", "text library"]]) {
 		const th = element("th", null, className);
@@ -73,18 +74,17 @@ function one(f, d) {
 	table.createTHead().append(head);
 	fill(table.createTBody(), f.instructions, d, f);
 	scroll.append(table);
-	const out = [element("h2", short(f.name)), element("p", `${short(f.library || f.file)}  ·  self ${value(f.self, f.base_self, d) || 0}, total ` +
+	const out = [heading(f.name, s), element("p", `${short(f.library || f.file)}  ·  self ${value(f.self, f.base_self, d) || 0}, total ` +
 		`${value(f.total, f.base_total, d) || 0} (${percent(f.total, d.total)})`), ...notes(f)];
 	return f.instructions.length ? [...out, scroll] : out;
 }
 export async function showCode(root, selection) {
-	if (!selection.function) {
-		root.replaceChildren(element("p", "Select a function: in the table of functions, or by a double click in the flame graph.", "empty"));
+	const answers = await functionsOf("code", selection, f => f[LIBRARY]), parts = answers.flatMap(d => d.functions.flatMap(f => one(f, d, selection)));
+	const box = element("div", null, "source code");
+	box.append(...glance(selection, "instructions"), ...parts);
+	root.replaceChildren(parts.length ? box : element("p", selection.function ? "No selected sample has this function." : "No selected sample has an instruction.", "empty"));
+	if (!selection.function)
 		return;
-	}
-	const d = await data("code", selection), box = element("div", null, "source code");
-	box.append(...d.functions.flatMap(f => one(f, d)));
-	root.replaceChildren(d.functions.length ? box : element("p", "No selected sample has this function.", "empty"));
 	const rows = [...box.querySelectorAll("tr.hot")], heat = r => parseFloat(r.style.getPropertyValue("--heat"));
 	requestAnimationFrame(() => rows.sort((a, b) => heat(b) - heat(a))[0]?.scrollIntoView({ block: "center" }));
 }

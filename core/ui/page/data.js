@@ -35,6 +35,14 @@ function once(address) {
 export const profiles = () => load("profiles.json");
 export const about = selection => once(`about.json?${query({ ...selection, base: null, base_from: "", base_to: "", where: [], function: "" })}`);
 export const data = (name, selection) => once(`${name}.json?${query(selection)}`);
+// The threads of a profile over time: those with the text in their names or ids, the next after `skip`.
+export function threads(selection, text, skip) {
+	const p = new URLSearchParams(query({ ...selection, from: "", to: "", base: null }));
+	for (const [name, value] of [["thread", text], ["skip", skip]])
+		if (value)
+			p.set(name, value);
+	return once(`tracks.json?${p}`);
+}
 // The sums over time of all profiles in the span, for each value of the label `by`.
 export function overTime(selection, by) {
 	const p = new URLSearchParams(query({ ...selection, base: null }));

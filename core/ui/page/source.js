@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The source lines of a function, with the samples of each.
-import { data } from "./data.js";
 import { element } from "./element.js";
 import { amountOf, percent, rounded, share, short } from "./numbers.js";
+import { functionsOf, glance, heading } from "./hottest.js";
+import { FILE } from "./table.js";
+
+// While no function is selected: lines on either side of a line with samples, and lines of a file that was not found.
+const AROUND = 3, WITHOUT_TEXT = 3;
 
 // A value; in a comparison the base's value, an arrow, and the value.
 function value(v, before, d) {
@@ -20,8 +24,27 @@ function line([number, self, total, text, baseSelf, baseTotal], d, whole) {
 	}
 	return tr;
 }
-function one(f, d) {
-	const table = element("table"), head = element("tr"), scroll = element("div"), out = [element("h2", short(f.name))];
+// The lines near those with samples, of a file that was not found the hottest; null: some are not shown there.
+function near({ lines, found }) {
+	if (!found)
+		return [...lines].sort((a, b) => b[1] - a[1]).slice(0, WITHOUT_TEXT).sort((a, b) => a[0] - b[0]);
+	const hot = lines.map(([, , total, , , before]) => total || before), out = [];
+	lines.forEach((l, at) => {
+		if (hot.slice(Math.max(0, at - AROUND), at + AROUND + 1).some(Boolean))
+			out.push(l);
+		else if (out.at(-1) !== null)
+			out.push(null);
+	});
+	return out;
+}
+function gap() {
+	const tr = element("tr"), td = element("td", "⋮", "line");
+	td.colSpan = 3;
+	tr.append(td, element("td"));
+	return tr;
+}
+function one(f, d, s, whole) {
+	const table = element("table"), head = element("tr"), scroll = element("div"), out = [heading(f.name, s)];
 	const wide = d.base === undefined ? "" : "wide";
 	for (const [text, className] of [["self", wide], ["total", wide], ["line", "line"], ["source", "text"]]) {
 		const th = element("th", null, className);
@@ -35,17 +58,19 @@ function one(f, d) {
 			"The source file was not found, neither by its path nor below the folder of fusee ui." :
 			"No line is known: the program was built without -g, or its debug symbols are not installed."));
 	table.createTHead().append(head);
-	table.createTBody().append(...f.lines.map(l => line(l, d, f.total)));
+	table.createTBody().append(...(s.function ? f.lines : near(f)).map(l => l ? line(l, d, whole) : gap()));
 	scroll.append(table);
 	return [...out, scroll];
 }
 export async function showSource(root, selection) {
-	if (!selection.function) {
-		root.replaceChildren(element("p", "Select a function: in the table of functions, or by a double click in the flame graph.", "empty"));
-		return;
-	}
-	const d = await data("source", selection), box = element("div", null, "source");
-	box.append(...d.functions.flatMap(f => one(f, d)));
-	root.replaceChildren(d.functions.length ? box : element("p", "No line of this function is known.", "empty"));
-	box.querySelector("tr.hot")?.scrollIntoView({ block: "center" });
+	const answers = await functionsOf("source", selection, f => f[FILE]), lines = answers.flatMap(d => d.functions.flatMap(f => f.found ? f.lines : []));
+	const whole = lines.reduce((most, [, , total]) => Math.max(most, total), 1);
+	const isFound = d => d.functions.some(f => f.found);
+	const parts = answers.sort((a, b) => isFound(b) - isFound(a)).flatMap(d => d.functions.flatMap(f => one(f, d, selection, selection.function ? f.total : whole)));
+	const box = element("div", null, "source");
+	box.append(...glance(selection, "lines"), ...parts);
+	root.replaceChildren(parts.length ? box : element("p", selection.function ? "No line of this function is known." :
+		"No line is known: programs were built without -g, or their debug symbols are not installed.", "empty"));
+	if (selection.function)
+		box.querySelector("tr.hot")?.scrollIntoView({ block: "center" });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each thread did when, of a profile whose samples have times: a row for each, dark where it ran all the time.
-import { data } from "./data.js";
+import { threads } from "./data.js";
 import { button, element, svg } from "./element.js";
 import { amountOf, rounded, short } from "./numbers.js";
 import { select } from "./address.js";
@@ -8,7 +8,9 @@ import { toggle } from "./labels.js";
 import { BOTTOM, TOP } from "./chart.js";
 import { Brush } from "./brush.js";
 
-const ROW = 22, LEFT = 8, NANOSECONDS_PER_MS = 1e6;
+const ROW = 22, LEFT = 8, NANOSECONDS_PER_MS = 1e6, MORE = 64; // threads of an answer
+// What is searched, and how many threads are shown, of the profile that is selected.
+const state = { file: null, text: "", shown: MORE };
 
 const clock = ms => new Date(Number(ms)).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });
 export const momentText = (from, to) => `${from ? clock(from) : "begin"} – ${to ? clock(to) : "end"}`;
@@ -87,22 +89,72 @@ function nothing(s) {
 	return s.file === "all" || s.file.includes(",") ? "Choose one profile: of several that are added up there are no threads over time." :
 		"This profile has no times: fusee record --timeline keeps them.";
 }
-export async function showTracks(root, s) {
-	const single = s.file !== "all" && !s.file.includes(","), box = element("div", null, "time"), hint = element("output", "", "hint");
-	const d = single ? await data("tracks", { ...s, from: "", to: "", base: null }) : null;
-	if (!d?.steps) {
-		box.append(element("p", nothing(s), "empty"));
-		root.replaceChildren(box);
-		return;
+// The threads that are shown, of as many answers as they need.
+async function listed(s) {
+	const d = { ...await threads(s, state.text, 0) };
+	for (let skip = MORE; skip < state.shown && d.others; skip += MORE) {
+		const next = await threads(s, state.text, skip);
+		d.tracks = [...d.tracks, ...next.tracks];
+		d.others = next.others;
 	}
-	const held = document.activeElement?.id === "chart", both = element("div", null, "lanes");
+	return d;
+}
+// Searches when one has typed for a moment.
+function search(again) {
+	const input = element("input");
+	let timer = 0;
+	input.type = "search";
+	input.id = "search";
+	input.placeholder = "search threads";
+	input.setAttribute("aria-label", "search threads by name or number");
+	input.spellcheck = false;
+	input.value = state.text;
+	input.oninput = () => {
+		clearTimeout(timer);
+		timer = setTimeout(() => {
+			Object.assign(state, { text: input.value, shown: MORE });
+			again();
+		}, 150);
+	};
+	return input;
+}
+// The picture of the threads of an answer, and what can be said of them.
+function lanes(d, s, again) {
+	const hint = element("output", "", "hint"), both = element("div", null, "lanes");
 	const room = document.getElementById("view").clientWidth, names = Math.min(190, room * 0.3), width = Math.max(160, room - names - LEFT - 44);
 	both.style.setProperty("--names", `${names}px`);
 	const notes = [`a column is ${rounded(d.step, 0)} ms`, ...(d.unit === "nanoseconds" ? ["the darkest ran all of it"] : []),
 		...(d.untimed ? [`${amountOf(d.untimed, d.unit)} without a time`] : []), ...(d.others ? [`${rounded(d.others, 0)} other threads`] : [])];
+	const more = button(`show ${rounded(Math.min(MORE, d.others), 0)} more`, () => {
+		state.shown += MORE;
+		again();
+	});
+	more.hidden = !d.others;
+	if (!d.tracks.length)
+		return [element("p", "No thread has this in its name.", "empty")];
 	both.append(namesOf(d, s), makeChart(d, s, width, hint));
-	box.append(element("p", s.from || s.to ? `all views show ${momentText(s.from, s.to)}` : "drag over a range, and all views show it", "tools"),
-		both, hint, element("p", notes.join("  ·  "), "notes"));
+	return [both, more, hint, element("p", notes.join("  ·  "), "notes")];
+}
+export async function showTracks(root, s) {
+	const single = s.file !== "all" && !s.file.includes(","), box = element("div", null, "time"), content = element("div"), tools = element("div", null, "tools");
+	if (state.file !== s.file)
+		Object.assign(state, { file: s.file, text: "", shown: MORE });
+	const first = single ? await listed(s) : null;
+	if (!first?.steps) {
+		box.append(element("p", nothing(s), "empty"));
+		root.replaceChildren(box);
+		return;
+	}
+	let asks = 0;
+	async function again() {
+		const own = ++asks, d = await listed(s);
+		if (own === asks)
+			content.replaceChildren(...lanes(d, s, again));
+	}
+	const held = document.activeElement?.id === "chart";
+	tools.append(search(again), element("span", s.from || s.to ? `all views show ${momentText(s.from, s.to)}` : "drag over a range, and all views show it"));
+	content.replaceChildren(...lanes(first, s, again));
+	box.append(tools, content);
 	root.replaceChildren(box);
 	if (held)
 		requestAnimationFrame(() => document.getElementById("chart")?.focus());

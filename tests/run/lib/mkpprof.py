@@ -77,6 +77,17 @@ def profile(lines, unit="nanoseconds", start=1700000000, period="cpu"):
     return bytes(out)
 
 
+def threads(n):
+    """A profile of threads worker-0 .. with tids from 1000 on, each with one sample at a time of its own, the first with the largest."""
+    texts = ["", "cpu", "nanoseconds", "main", "x", "thread", "tid"] + ["worker-%d" % i for i in range(n)]
+    out = block(1, number(1, 1) + number(2, 2))
+    for i in range(n):
+        labels = b"".join(block(3, number(1, key) + value) for key, value in ((5, number(2, 7 + i)), (6, number(3, 1000 + i))))
+        out += block(2, block(1, b"\1") + block(2, varint(1000000 - i)) + labels + block(1000, varint(2000000 * i)))
+    out += block(4, number(1, 1) + block(4, number(1, 1))) + block(5, number(1, 1) + number(2, 3))
+    return out + b"".join(block(6, text.encode()) for text in texts) + number(9, 1700000000 * 10**9)
+
+
 def main(path, unit="nanoseconds"):
     lines = [line.decode("utf-8", "surrogateescape") for line in sys.stdin.buffer]
     with gzip.open(path, "wb") as f:

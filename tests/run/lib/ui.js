@@ -30,7 +30,7 @@ async function refused({ address, origin }) {
 }
 async function list(v) {
 	const rows = await v.rows();
-	is("profiles by time, the latest first", rows.map(r => r.split("\t")[1]).join(), `${HOSTILE}.pb.gz,lines.pb.gz,now.pb.gz,after.pb.gz,before.pb.gz,broken.pb.gz`);
+	is("profiles by time, the latest first", rows.map(r => r.split("\t")[1]).join(), `${HOSTILE}.pb.gz,many.pb,lines.pb.gz,now.pb.gz,after.pb.gz,before.pb.gz,broken.pb.gz`);
 	await v.until(() => [...document.querySelectorAll("#view tbody tr")].every(r => r.cells[4].textContent));
 	ok("with their values", (await v.row("now.pb.gz")).includes("samples, cpu"), await v.rows());
 	ok("and why one cannot be read", (await v.row("broken.pb.gz")).includes("cannot read 'broken.pb.gz' as a profile"), await v.rows());
@@ -184,7 +184,15 @@ async function manyPages(address) {
 	await context.close();
 }
 async function source(address) {
-	const v = await View.open(`${address}#file=${await number(address, "lines.pb.gz")}&view=table`);
+	const v = await View.open(`${address}#file=${await number(address, "lines.pb.gz")}&view=source`);
+	ok("source, without a function: the hottest, near their lines", (await v.text("#view h2")) === "add" && (await v.rows("#view tr.hot")).some(r => r.includes("sum += i * i;")), await v.text());
+	await shot(v, "hottest");
+	await v.tab("code");
+	ok("instructions, too", (await v.text("#view h2")) === "add" && (await v.rows("#view tr.hot")).length > 1, await v.text());
+	await v.select(() => v.page.click("#view h2 button >> nth=0"));
+	ok("a click on its name selects it", v.page.url().includes("function=add"), v.page.url());
+	await v.select(() => v.page.click("#chosen button"));
+	await v.tab("table");
 	await v.clickRow("add");
 	await v.tab("source");
 	const rows = await v.rows();
@@ -273,11 +281,11 @@ async function accessible(address, store) {
 }
 async function widths(address) {
 	const file = await number(address, "after.pb.gz"), base = await number(address, "before.pb.gz");
-	for (const width of [400, 700, 1000, 2000]) {
+	for (const [width, colorScheme] of [[400, "dark"], [400, "light"], [700, "dark"], [1000, "dark"], [1000, "light"], [2000, "dark"], [2000, "light"]]) {
 		const bad = [];
 		for (const view of ["files", "graph", "table", "callers", "source", "code", "calls", "time", "tracks"]) {
 			const v = await View.open(`${address}#file=${file}&base=${base}&view=${view}${view === "callers" ? "&function=main" : ""}`,
-				{ width, height: 800 }, { colorScheme: width < 1000 ? "dark" : "light" });
+				{ width, height: 800 }, { colorScheme });
 			let over = 0;
 			for (const f of v.page.frames())
 				over = Math.max(over, await f.evaluate(() => document.documentElement.scrollWidth - innerWidth));
@@ -287,11 +295,10 @@ async function widths(address) {
 			const named = view === "files" ? await v.page.$eval("#view tbody button.link", b => b.getBoundingClientRect().width) : 100;
 			if (named < 60)
 				bad.push([view, "a name has no room", named]);
-			if (width === 400 || width === 2000)
-				await shot(v, `${view}-${width}`);
+			await shot(v, `${view}-${width}-${colorScheme}`);
 			await v.close();
 		}
-		ok(`${width} px wide: no sideways scrolling, no error`, !bad.length, bad);
+		ok(`${width} px wide, ${colorScheme}: no sideways scrolling, no error`, !bad.length, bad);
 	}
 }
 async function hostile(address) {
@@ -340,6 +347,21 @@ async function threads(address) {
 	is("and all times are there again", await v.text("#facts"), whole);
 	await v.select(() => v.page.click(".threads button"));
 	ok("a thread's name filters", v.page.url().includes("where=tid%3D"), v.page.url());
+	await v.page.goto(`${address}#file=${await number(address, "many.pb")}&view=tracks`);
+	await v.page.reload();
+	await v.shown("tracks");
+	const rows = () => v.page.$$eval(".threads li", all => all.length), names = await rows();
+	await v.page.click("#view button:text-is('show 36 more')");
+	await v.until(() => document.querySelectorAll(".threads li").length === 100);
+	ok("of 100 threads 64 are shown, and a click shows the others", names === 64 && !await v.page.isVisible("#view button:has-text('more')"), names);
+	await v.page.keyboard.press("/");
+	await v.page.keyboard.type("worker-99");
+	await v.until(() => document.querySelectorAll(".threads li").length === 1);
+	ok("a search finds one", (await v.text(".threads")).startsWith("worker-99") && (await v.page.evaluate(() => document.activeElement.value)) === "worker-99", await v.text(".threads"));
+	await v.page.fill("#search", "none of them");
+	await v.until(() => document.querySelector("#view .empty"));
+	await v.page.fill("#search", "");
+	await v.until(() => document.querySelectorAll(".threads li").length === 64);
 	await v.page.goto(`${address}#file=${await number(address, "now.pb.gz")}&view=tracks`);
 	await v.page.reload();
 	await v.shown("tracks");

@@ -17,8 +17,9 @@ function serving(dir) {
 		const address = await new Promise(done => {
 			child.stdout.on("data", text => {
 				out += text;
-				if (out.includes("\n"))
-					done(out.trim());
+				const line = /^http:\/\/\S+$/m.exec(out); // behind what a recorded program has printed
+				if (line && out.endsWith("\n"))
+					done(line[0]);
 			});
 			child.on("exit", () => done(""));
 		});
