@@ -188,10 +188,12 @@ FUSEE_FN int request_interrupt(void)
 		    : -1;
 }
 
-FUSEE_FN void choose(struct task_struct *task, struct wait_cpu *cpu, __u32 state, __u64 length,
-		     __u64 period)
+FUSEE_FN void choose(struct sampler_settings *o, struct task_struct *task, struct wait_cpu *cpu,
+		     __u32 state, __u64 length, __u64 period)
 {
 	if (length < period && bpf_get_prandom_u32() * period >= length << 32)
+		return;
+	if (!is_selected_process(o, task->tgid)) /* it was when the thread was followed */
 		return;
 	cpu->counts[WAIT_CHOSEN]++;
 	if (cpu->tid)
@@ -229,7 +231,7 @@ FUSEE_FN void note_coming(struct sampler_settings *o, struct task_struct *task, 
 		return;
 	cpu->counts[WAIT_ENDED]++;
 	cpu->counts[WAIT_ENDED_NS] += length;
-	choose(task, cpu, state, length, period);
+	choose(o, task, cpu, state, length, period);
 }
 
 SEC("tp_btf/sched_switch")

@@ -166,6 +166,7 @@ static int open_sampling(struct agent *a, const struct plan *plan)
 		.unwinders = &unwinders,
 		.sampler = (enum sampler_choice)plan->sampler,
 		.period_ns = profiler_period_ns(plan->hz > RING_HZ ? plan->hz : RING_HZ),
+		.wait_period_ns = instances_wait_period(plan),
 		.stack_bytes = (uint32_t)plan->limits.stack_bytes,
 		.ring_bytes = plan->limits.ring_bytes,
 		.kernel = plan->kernel,

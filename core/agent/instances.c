@@ -66,6 +66,13 @@ static bool same_unwinders(const struct plan *a, const struct plan *b)
 	return same;
 }
 
+uint64_t instances_wait_period(const struct plan *plan)
+{
+	double hz = plan->limits.offcpu_hz;
+
+	return hz > 0 ? profiler_period_ns(hz) : 0;
+}
+
 static int check_fixed(struct attempt *t)
 {
 	const struct plan *is = t->running->plan, *new = t->plan;
@@ -78,6 +85,8 @@ static int check_fixed(struct attempt *t)
 		return fail_fixed(t, "another 'stack' of sample.cpu");
 	if (is->limits.ring_bytes != new->limits.ring_bytes)
 		return fail_fixed(t, "another 'rings' of sample.cpu");
+	if (instances_wait_period(is) != instances_wait_period(new))
+		return fail_fixed(t, "another 'hz' of sample.offcpu, with it or without it,");
 	if (is->kernel != new->kernel)
 		return fail_fixed(t, "another 'kernel' of sample.cpu");
 	if (is->inlines != new->inlines)
@@ -141,6 +150,7 @@ static int new_window(struct attempt *t, const struct plan_instance *plan, struc
 		.loop = t->running->loop,
 		.profiler = &t->running->sampling->profiler,
 		.period_ns = profiler_period_ns(t->plan->hz),
+		.wait_period_ns = instances_wait_period(t->plan),
 		.drain = drain,
 		.labels = instances_labels_of,
 		.arg = t->running->sampling,

@@ -130,7 +130,9 @@ static void fail(struct pull *p, int err)
 static void add_losses(struct builder *b, const struct pull *p, uint64_t period_ns)
 {
 	if (!p->what.nselectors) {
-		build_window_losses(b, &p->window, period_ns);
+		build_window_losses(
+			b, &p->window,
+			&(struct build_options){.part = BUILD_CPU, .period_ns = period_ns});
 		return;
 	}
 	builder_losses(b, &p->window.losses);

@@ -107,6 +107,8 @@ static int put_plan(struct buf *b, const struct plan *p, unsigned int columns)
 {
 	buf_printf(b, "sample    cpu at %g Hz%s%s%s\n", p->hz, p->kernel ? ", kernel too" : "",
 		   p->threads ? ", by thread" : "", p->inlines ? "" : ", without inlines");
+	if (p->limits.offcpu_hz > 0)
+		buf_printf(b, "          offcpu at %g Hz\n", p->limits.offcpu_hz);
 	buf_printf(b, "policy    %s; unknown processes: %s\n",
 		   p->has_policy ? "the script's" : "none, everything is profiled",
 		   p->unknown_keep ? "keep" : "drop");

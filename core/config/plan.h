@@ -65,6 +65,7 @@ struct plan_limits {
 	/* CPU time that the agent itself may use, in millionths of a CPU; 0: no limit, the
 	 * default. */
 	int64_t budget_cpu;
+	double offcpu_hz; /* of time off the CPU, beside CPU time; 0: not sampled, the default */
 };
 
 /* Profiles that clients pull: metrics { pull = true }. */

@@ -170,6 +170,11 @@ static void put_sample(struct json *j, const struct plan *p)
 	json_flag(j, "threads", p->threads);
 	json_flag(j, "inlines", p->inlines);
 	json_end(j);
+	if (p->limits.offcpu_hz > 0) {
+		json_open(j, "offcpu");
+		json_printf(j, "hz", "%.15g", p->limits.offcpu_hz);
+		json_end(j);
+	}
 	json_end(j);
 }
 

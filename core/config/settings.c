@@ -55,6 +55,17 @@ static const struct fusee_option cpu[] = {
 	 .doc = "Inlined functions are frames of their own, if debug information describes them."},
 };
 
+static const struct fusee_option offcpu[] = {
+	{.name = "hz",
+	 .type = PLAN_NUMBER,
+	 .offset = offsetof(struct plan, limits.offcpu_hz),
+	 .def = "19",
+	 .min = 250,
+	 .max = 20000000,
+	 .doc = "Samples per second off the CPU, of each thread at most: waits of 1 s / hz and "
+		"longer each, of shorter waits some, by chance. For all targets."},
+};
+
 static const char *const names[] = {[NAMES_LOCAL] = "local", [NAMES_SERVER] = "server", NULL};
 
 static const struct fusee_option metrics[] = {
@@ -278,6 +289,10 @@ const struct plan_settings plan_settings[SETTINGS_N] = {
 	[SETTINGS_SAMPLE_CPU] = {"sample.cpu",
 				 "What is measured: time on a CPU, by samples of the stack.",
 				 TABLE(cpu)},
+	[SETTINGS_SAMPLE_OFFCPU] = {"sample.offcpu",
+				    "Time off the CPU too, as profiles of their own (off_cpu) "
+				    "for the same sinks; not measured without this line.",
+				    TABLE(offcpu)},
 	[SETTINGS_METRICS] = {"metrics", "The agent's own metrics, for Prometheus.",
 			      TABLE(metrics)},
 	[SETTINGS_CONTROL] = {"control", "The socket that fusee ctl connects to.", TABLE(control)},

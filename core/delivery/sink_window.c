@@ -59,13 +59,17 @@ static void count(const struct sink_window *sink, const char *name, const char *
 
 /* ---- one profile ---- */
 
-static struct build_options options_of(const struct closed *closed, bool one_set, uint32_t set)
+static struct build_options options_of(const struct closed *closed, enum build_part part,
+				       bool one_set, uint32_t set)
 {
 	const struct sink_window *sink = closed->sink;
-	bool rules = window_labels_has_rules(sink->relabeled);
+	const struct sink_window_context *context = &sink->context;
+	bool rules = window_labels_has_rules(sink->relabeled), waits = part == BUILD_WAITS;
 
 	return (struct build_options){
-		.period_ns = sink->context.period_ns,
+		.part = part,
+		.waits = waits,
+		.period_ns = waits ? context->wait_period_ns : context->period_ns,
 		.labels = rules ? window_labels_of : sink->context.labels,
 		.group = rules ? window_labels_group : NULL,
 		.arg = rules ? sink->relabeled : sink->context.arg,
@@ -78,26 +82,23 @@ static struct build_options options_of(const struct closed *closed, bool one_set
 
 void sink_window_put(struct sink_window *sink, struct builder *b, const struct fusee_profile *p)
 {
-	if (sink->context.built)
-		sink->context.built(sink->context.built_arg, sink->plan, p);
 	delivery_put(sink->delivery, b, p);
 }
 
-static int build(struct builder *b, const struct closed *closed, bool one_set, uint32_t set,
-		 const struct fusee_profile **p)
+static int build(struct builder *b, const struct closed *closed,
+		 const struct build_options *options, const struct fusee_profile **p)
 {
 	const struct sink_window *sink = closed->sink;
-	struct build_options options = options_of(closed, one_set, set);
-	int r = build_profile(b, sink->context.profiler, closed->window.collector, &options);
+	int r = build_profile(b, sink->context.profiler, closed->window.collector, options);
 
 	if (r)
 		return r;
 	builder_profile(b)->duration_ns = closed->window.end_ns -
 					  closed->window.collector->start_ns;
-	if (!options.group && !one_set && !build_omits(&options, fusee_text("host")))
+	if (!options->group && !options->one_set && !build_omits(options, fusee_text("host")))
 		build_host(b);
-	if (!one_set)
-		build_window_losses(b, &closed->window, options.period_ns);
+	if (!options->one_set)
+		build_window_losses(b, &closed->window, options);
 	return build_end(b, closed->window.collector, p);
 }
 
@@ -123,27 +124,49 @@ static uint64_t samples_of(const struct collector *c, const struct build_options
 	for (uint32_t i = 1; i < c->samples.n; i++) {
 		const struct sample_key *k = c->samples.entries[i].key;
 
-		if (build_has_set(o, c->collected[k->process].set))
+		if (build_has(o, c, k))
 			n += c->sums[i].count;
 	}
 	return n;
 }
 
-static void put(struct closed *closed, bool one_set, uint32_t set)
+static void put_profile(struct closed *closed, const struct build_options *options)
 {
-	struct build_options options = options_of(closed, one_set, set);
 	const struct fusee_profile *p;
 	struct builder *b = NULL;
 	int r = builder_new(&b);
 
 	if (!r)
-		r = build(b, closed, one_set, set, &p);
+		r = build(b, closed, options, &p);
 	if (!r) {
-		sink_window_put(closed->sink, b, p);
+		const struct sink_window_context *context = &closed->sink->context;
+
+		if (context->built && options->part != BUILD_WAITS)
+			context->built(context->built_arg, closed->sink->plan, p);
+		delivery_put(closed->sink->delivery, b, p);
 		return;
 	}
 	builder_free(b);
-	log_lost(closed->sink, r, samples_of(closed->window.collector, &options));
+	log_lost(closed->sink, r, samples_of(closed->window.collector, options));
+}
+
+/* CPU time and waits are profiles of their own. */
+static void put(struct closed *closed, bool one_set, uint32_t set)
+{
+	const struct collector *c = closed->window.collector;
+	struct build_options cpu, waits;
+
+	if (!closed->sink->context.wait_period_ns) {
+		cpu = options_of(closed, BUILD_ALL, one_set, set);
+		put_profile(closed, &cpu);
+		return;
+	}
+	cpu = options_of(closed, BUILD_CPU, one_set, set);
+	waits = options_of(closed, BUILD_WAITS, one_set, set);
+	if (samples_of(c, &cpu) || !samples_of(c, &waits))
+		put_profile(closed, &cpu);
+	if (samples_of(c, &waits))
+		put_profile(closed, &waits);
 }
 
 /* Counts the samples that rules exclude. true: others remain. */
@@ -182,7 +205,7 @@ static void put_each(struct closed *closed)
 	for (uint32_t i = 1; i < c->samples.n; i++) {
 		const struct sample_key *k = c->samples.entries[i].key;
 		uint32_t set = c->collected[k->process].set, before = sets.n;
-		struct build_options options = options_of(closed, true, set);
+		struct build_options options = options_of(closed, BUILD_ALL, true, set);
 		uint32_t group = options.group ? options.group(options.arg, set) : set;
 		uint32_t id = dict_add(&sets, &group, sizeof(group));
 

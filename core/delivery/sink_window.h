@@ -20,11 +20,12 @@ struct sink_window_context {
 	struct loop *loop;
 	struct profiler *profiler;
 	uint64_t period_ns;       /* of the plan's default rate */
+	uint64_t wait_period_ns;  /* of time off the CPU, which has profiles of its own; 0: none */
 	void (*drain)(void *arg); /* drains the rings into the open windows */
 	/* The labels of a label set, valid until the next call. */
 	const struct fusee_label *(*labels)(void *arg, uint32_t set, uint32_t *n);
 	void *arg; /* of drain() and labels() */
-	/* Called with each profile before the sink receives it; NULL is fine. */
+	/* Called with each profile of CPU time before the sink receives it; NULL is fine. */
 	void (*built)(void *built_arg, const struct plan_instance *, const struct fusee_profile *);
 	void *built_arg;
 	struct delivery_files files; /* of their deliveries */

@@ -188,7 +188,7 @@ static bool is_given(const struct api *a, const char *name)
 	return false;
 }
 
-/* sample.cpu {..}, metrics {..}, control {..}. Upvalue 1: the group. */
+/* sample.cpu {..}, sample.offcpu {..}, metrics {..}, control {..}. Upvalue 1: the group. */
 static int configure(lua_State *L)
 {
 	const struct plan_settings *g = lua_touserdata(L, lua_upvalueindex(1));
@@ -243,22 +243,25 @@ static int plugin_constructor(lua_State *L)
 
 static int sample_constructor(lua_State *L)
 {
+	static const char *const names[] = {"cpu", "offcpu"}; /* as plan_settings */
 	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
 	struct guess g = {.word = name};
 	struct api *a = api_of(L, "sample");
 	char where[SCRIPT_WHERE];
 
-	if (!strcmp(name, "cpu")) {
-		lua_pushlightuserdata(L, (void *)&plan_settings[SETTINGS_SAMPLE_CPU]);
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		guess_offer(&g, names[i]);
+		if (strcmp(name, names[i]) != 0)
+			continue;
+		lua_pushlightuserdata(L, (void *)&plan_settings[SETTINGS_SAMPLE_CPU + i]);
 		lua_pushcclosure(L, configure, 1);
 		return 1;
 	}
 	script_where(L, where);
-	guess_offer(&g, "cpu");
 	plan_builder_error(&a->builder, where,
-			   g.best ? "no 'sample.%s' (did you mean 'sample.cpu'?)"
-				  : "no 'sample.%s': there is sample.cpu",
-			   name);
+			   g.best ? "no 'sample.%s' (did you mean 'sample.%s'?)"
+				  : "no 'sample.%s': there are sample.cpu and sample.offcpu",
+			   name, g.best);
 	lua_pushcfunction(L, construct_nothing);
 	return 1;
 }
@@ -398,7 +401,7 @@ void api_open(lua_State *L)
 	make_handle_type(L);
 	lua_getfield(L, LUA_REGISTRYINDEX, LIBRARY_GLOBALS);
 	luaL_setfuncs(L, functions, 0);
-	for (uint32_t i = SETTINGS_SAMPLE_CPU + 1; i < SETTINGS_N; i++) {
+	for (uint32_t i = SETTINGS_METRICS; i < SETTINGS_N; i++) {
 		lua_pushlightuserdata(L, (void *)&plan_settings[i]);
 		lua_pushcclosure(L, configure, 1);
 		lua_setfield(L, -2, plan_settings[i].name);

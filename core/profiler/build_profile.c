@@ -474,7 +474,7 @@ static int add_samples(struct build *n)
 	for (uint32_t i = 1; !r && i < n->c->samples.n; i++) {
 		const struct sample_key *k = n->c->samples.entries[i].key;
 
-		if (!build_has_set(n->o, n->c->collected[k->process].set))
+		if (!build_has(n->o, n->c, k))
 			continue;
 		r = add_sample(n, k, &n->c->sums[i]);
 		if (!r)
@@ -496,7 +496,7 @@ static uint64_t *weigh_programs(const struct build *n)
 		const struct sample_key *k = c->samples.entries[i].key;
 		const struct collected_process *proc = &c->collected[k->process];
 
-		if (proc->program < nfiles && build_has_set(n->o, proc->set))
+		if (proc->program < nfiles && build_has(n->o, c, k))
 			weights[proc->program] += c->sums[i].weight;
 	}
 	return weights;

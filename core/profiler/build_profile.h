@@ -12,11 +12,15 @@
 struct profiler;
 struct profiler_window;
 
+/* Which samples of a collector are in a profile. */
+enum build_part { BUILD_ALL, BUILD_CPU, BUILD_WAITS };
+
 /* Borrowed for the call. */
 struct build_options {
+	enum build_part part;
 	uint64_t period_ns; /* of the default rate, or a number of events of `event` */
 	const char *event;  /* what was sampled, "cycles"; NULL: CPU time */
-	bool waits;         /* `event` is time off the CPU, in ns */
+	bool waits;         /* it is time off the CPU, in ns */
 	bool wall;          /* time off the CPU is a third type, beside CPU time */
 	/* The labels of a label set, valid until the next call; NULL: samples have the labels
 	 * `process` and `thread` only. */
@@ -43,6 +47,15 @@ static inline bool build_has_set(const struct build_options *o, uint32_t set)
 	return set && (!o->one_set || set == o->group(o->arg, o->set));
 }
 
+/* Whether a sample is in the profile. */
+static inline bool build_has(const struct build_options *o, const struct collector *c,
+			     const struct sample_key *k)
+{
+	if (o->part && (k->wait != 0) != (o->part == BUILD_WAITS))
+		return false;
+	return build_has_set(o, c->collected[k->process].set);
+}
+
 /* Adds everything except the duration and the losses to the builder: value types samples/count and
  * cpu/nanoseconds, samples, locations, symbols, the start time. The files of the collector's frames
  * must not have been freed (profiler_sweep() keeps them). 0 or -errno. */
@@ -56,8 +69,10 @@ int build_profile(struct builder *, const struct profiler *, const struct collec
 void build_losses(struct builder *, const struct loss_account *, uint64_t weight_ns);
 
 /* The same for a closed window. A lost tick represents the average CPU time of the window's
- * samples, as processes may have different rates; period_ns if the window has no samples. */
-void build_window_losses(struct builder *, const struct profiler_window *, uint64_t period_ns);
+ * samples, as processes may have different rates; period_ns if the window has no samples. Of a
+ * part: its samples' reasons; late waits are of the waits, all other lost ticks of CPU time. */
+void build_window_losses(struct builder *, const struct profiler_window *,
+			 const struct build_options *);
 /* Whether a label of this name is omitted. */
 bool build_omits(const struct build_options *, struct fusee_str name);
 /* The resource label `host`: the machine's name. */

@@ -26,11 +26,44 @@ void build_host(struct builder *b)
 		builder_resource(b, "host", host);
 }
 
-void build_window_losses(struct builder *b, const struct profiler_window *w, uint64_t period_ns)
+/* *a: the losses of the part. Returns the mean weight of its samples. */
+static uint64_t account_part(const struct profiler_window *w, const struct build_options *o,
+			     struct loss_account *a)
 {
 	const struct collector *c = w->collector;
+	uint64_t count = 0, weight_ns = 0;
 
-	build_losses(b, &w->losses, c->count ? c->weight_ns / c->count : period_ns);
+	*a = w->losses;
+	loss_account_clear(a);
+	for (uint32_t i = 1; i < w->losses.n; i++)
+		if (w->losses.counts[i].stage == LOSS_TICK &&
+		    (i == LOSS_WAIT_LATE) == (o->part == BUILD_WAITS))
+			loss_account_add(a, i, w->losses.counts[i].n);
+	for (uint32_t i = 1; i < c->samples.n; i++) {
+		const struct sample_key *k = c->samples.entries[i].key;
+
+		if ((k->wait != 0) != (o->part == BUILD_WAITS))
+			continue;
+		loss_account_add(a, k->reason, c->sums[i].count);
+		count += c->sums[i].count;
+		weight_ns += c->sums[i].weight;
+	}
+	return count ? weight_ns / count : o->period_ns;
+}
+
+void build_window_losses(struct builder *b, const struct profiler_window *w,
+			 const struct build_options *o)
+{
+	const struct collector *c = w->collector;
+	struct loss_account part;
+
+	if (o->part == BUILD_ALL) {
+		build_losses(b, &w->losses, c->count ? c->weight_ns / c->count : o->period_ns);
+	} else {
+		uint64_t weight_ns = account_part(w, o, &part);
+
+		build_losses(b, &part, weight_ns);
+	}
 }
 
 int build_end(struct builder *b, const struct collector *c, const struct fusee_profile **ret)

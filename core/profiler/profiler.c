@@ -138,10 +138,12 @@ static bool is_one_alive(const struct profiler_options *o)
 static int open_waits(struct profiler *p, const struct profiler_options *o,
 		      const struct perf_stream_options *stream)
 {
-	if (!o->npids)
+	if (!o->npids && !o->dynamic)
 		return perf_stream_open(&p->stream, stream);
 	if (bpf_rates_work(p->bpf))
-		return is_one_alive(o) ? open_cpus(p, stream) : -ESRCH;
+		return o->dynamic        ? perf_stream_open(&p->stream, stream)
+		       : is_one_alive(o) ? open_cpus(p, stream)
+					 : -ESRCH;
 	log_error("time off the CPU needs the ids of processes that the kernel uses: run fusee "
 		  "outside of the container");
 	return EX_UNAVAILABLE;
