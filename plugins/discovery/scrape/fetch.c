@@ -31,7 +31,9 @@ struct scrape {
 	bool begun;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool cancelled;
+	/* under the lock */
+	bool cancelled, unsaid;
+	char failure[SCRAPE_WHY]; /* of the last request; "": none */
 };
 
 /* ---- the host of one scrape, whose thread must not call the instance's fail() ---- */
@@ -176,9 +178,10 @@ static void count(struct scrape *s, const char *result)
 	host_count(s->self.in, "scrapes", labels, 3, 1);
 }
 
-/* A line for each change: to a failure, to another reason, back. */
+/* Counts it. A change, to a failure, to another reason or back, wakes the instance. */
 static void report(struct scrape *s, const char *result)
 {
+	const struct fusee_self *self = &s->of->self;
 	bool ok = !strcmp(result, "ok");
 
 	count(s, result);
@@ -188,8 +191,25 @@ static void report(struct scrape *s, const char *result)
 	if (ok)
 		fusee_log(&s->self, FUSEE_INFO, "'%s%s' is scraped again",
 			  fusee_http_shown(s->client), s->at.path);
-	else
-		fusee_log(&s->self, FUSEE_WARNING, "%s", s->why);
+	pthread_mutex_lock(&s->lock);
+	snprintf(s->failure, sizeof(s->failure), "%s", ok ? "" : s->why);
+	s->unsaid = !ok;
+	pthread_mutex_unlock(&s->lock);
+	self->host->discovery->wake(self->in);
+}
+
+bool scrape_failure(struct scrape *s, bool unsaid, char why[SCRAPE_WHY])
+{
+	bool fails;
+
+	pthread_mutex_lock(&s->lock);
+	fails = *s->failure && (s->unsaid || !unsaid);
+	if (fails) {
+		snprintf(why, SCRAPE_WHY, "%s", s->failure);
+		s->unsaid = false;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return fails;
 }
 
 uint64_t scrape_pause(uint64_t interval, uint32_t failures, uint64_t named)

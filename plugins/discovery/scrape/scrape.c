@@ -100,6 +100,26 @@ static int start(void *ctx)
 	return r;
 }
 
+/* A request failed, or succeeds again. The core logs each sentence once, and shows the last while
+ * this fails: first what is new, a call for each, then any that goes on. */
+static int ready(void *ctx, int fd, uint32_t events)
+{
+	struct scrapes *s = ctx;
+	char why[SCRAPE_WHY];
+
+	(void)fd;
+	(void)events;
+	for (int unsaid = 1; unsaid >= 0; unsaid--)
+		for (uint32_t i = 0; i < s->n; i++) {
+			if (!scrape_failure(s->list[i], unsaid, why))
+				continue;
+			if (unsaid)
+				s->self.host->discovery->wake(s->self.in);
+			return fusee_fail(&s->self, -EIO, "%s", why);
+		}
+	return 0;
+}
+
 static void fini(void *ctx)
 {
 	struct scrapes *s = ctx;
@@ -112,7 +132,7 @@ static void fini(void *ctx)
 }
 
 static const struct fusee_discovery_ops ops = {
-	.size = sizeof(ops), .flags = FUSEE_DISCOVERY_PROFILES, .start = start};
+	.size = sizeof(ops), .flags = FUSEE_DISCOVERY_PROFILES, .start = start, .ready = ready};
 
 FUSEE_PLUGIN(scrape, FUSEE_DISCOVERY, .version = "0.1",
 	     .doc = "Takes profiles that servers make of themselves, as Go's /debug/pprof.",

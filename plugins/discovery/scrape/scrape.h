@@ -48,7 +48,10 @@ void address_free(struct address *);
 int scrape_new(struct scrape **ret, struct scrapes *, const char *target, const char *path);
 int scrape_begin(struct scrape *);   /* 0 or -errno */
 void scrape_cancel(struct scrape *); /* its thread ends soon */
-void scrape_free(struct scrape *);   /* waits for its thread. NULL is fine */
+/* Copies why the last request failed. unsaid: only if this has not been copied yet. false: it did
+ * not fail, or that. */
+bool scrape_failure(struct scrape *, bool unsaid, char why[SCRAPE_WHY]);
+void scrape_free(struct scrape *); /* waits for its thread. NULL is fine */
 /* How long to wait until the next request begins, after `failures` of them in a row: the interval,
  * doubled at each, up to ten minutes or an interval that is longer; or what the server named. */
 uint64_t scrape_pause(uint64_t interval, uint32_t failures, uint64_t named);
