@@ -277,10 +277,26 @@ static void size_tables(struct bpf_sampler *b, uint64_t bytes)
 		b->frames.n = MAX_FRAMES;
 }
 
+static struct bpf_sampler *new_sampler(const struct plugin_set *set,
+				       const struct bpf_sampler_options *o)
+{
+	struct bpf_sampler *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->set = set;
+	b->waits.sampled = o->waits;
+	b->waits.beside = o->waits_beside;
+	b->worker = o->worker;
+	b->foreign_pids = !programs_see_our_pids();
+	b->chunks.n = (o->chunks ? o->chunks : chunks_for_cpus()) + 1;
+	return b;
+}
+
 int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 		     const struct bpf_sampler_options *o, char **why)
 {
-	struct bpf_sampler *b = calloc(1, sizeof(*b));
+	struct bpf_sampler *b = new_sampler(set, o);
 	const char *what = "no memory";
 	int r = b ? 0 : -ENOMEM;
 
@@ -288,12 +304,6 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 	if (r)
 		goto out;
 	libbpf_set_print(log_libbpf);
-	b->set = set;
-	b->waits.sampled = o->waits;
-	b->worker = o->worker;
-	b->waits.beside = o->waits_beside;
-	b->foreign_pids = !programs_see_our_pids();
-	b->chunks.n = (o->chunks ? o->chunks : chunks_for_cpus()) + 1;
 	r = sampler_object_choose(b, why);
 	if (r)
 		goto out;

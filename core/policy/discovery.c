@@ -2,7 +2,6 @@
 #include "policy/discovery.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,7 @@
 #include "base/metrics.h"
 #include "base/hashmap.h"
 #include "plugin/plugin.h"
-#include "process/procfs.h"
-#include "opener/opener.h"
+#include "policy/internal/discovery_text.h"
 
 #define SLOW_NS 50000000ull /* a callback that takes longer is counted as slow */
 #define BACKOFF_NS 1000000000ull
@@ -26,7 +24,6 @@ enum {
 	MAX_FAILURES = 3, /* consecutive failures after which an instance is called less often */
 	MAX_TEXTS = 64,   /* distinct errors of one instance that are logged */
 	MAX_FDS = 4096,   /* of one instance */
-	ID_BYTES = 32,    /* two numbers */
 };
 
 enum callback { CALL_START, CALL_READY, CALL_TICK, CALL_PROCESS };
@@ -414,63 +411,23 @@ static int host_wake(struct fusee_instance *in)
 	return write(d->wake, &n, sizeof(n)) < 0 && errno != EAGAIN ? -errno : 0;
 }
 
-/* Reads files of /proc that the process cannot make block. */
-static int64_t read_promptly(pid_t pid, const char *name, char *buf, uint64_t len)
-{
-	char path[64];
-	int r;
-
-	if (!len)
-		return -EINVAL;
-	if (!strcmp(name, "exe"))
-		return procfs_exe(pid, buf, len);
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)procfs_living_thread(pid), name);
-	r = procfs_read_small(path, buf, len);
-	return r ? r : (int64_t)strlen(buf);
-}
-
-static int64_t read_id(pid_t pid, char *buf, uint64_t len)
-{
-	uint64_t identity;
-	uid_t user;
-	int r = procfs_identity_and_user(pid, &identity, &user);
-
-	return r ? r : snprintf(buf, len, "%" PRIu64 " %u", identity, user);
-}
-
 static int64_t host_process_text(struct fusee_instance *in, uint32_t pid, const char *name,
 				 uint64_t offset, void *buf, uint64_t len)
 {
 	struct discovery *d = caller(in);
-	struct opener_query q = {.kind = OPENER_TEXT,
-				 .pid = (pid_t)pid,
-				 .path = name,
-				 .address = offset,
-				 .buf = buf,
-				 .len = len < OPENER_MAX_BYTES ? (uint32_t)len : OPENER_MAX_BYTES};
-	struct opener_answer a;
 	char text[160];
+	int64_t r;
 
 	if (!d)
 		return -EPERM;
-	if (!offset && (!strcmp(name, "exe") || !strcmp(name, "cgroup")))
-		return read_promptly(q.pid, name, buf, len);
-	if (!offset && !strcmp(name, "id") && len >= ID_BYTES)
-		return read_id(q.pid, buf, len);
-	if (!strcmp(name, "otel_context") && !offset)
-		q.kind = OPENER_CONTEXT;
-	else if (strcmp(name, "cmdline") != 0 && strcmp(name, "environ") != 0 &&
-		 strcmp(name, "stat") != 0)
-		return -EINVAL;
-	if (!opener_call(d->context->opener, &q, &a))
-		return (int64_t)a.len;
-	if (a.err == -ETIMEDOUT) {
+	r = discovery_text(d->context->opener, (pid_t)pid, name, offset, buf, len);
+	if (r == -ETIMEDOUT) {
 		snprintf(text, sizeof(text),
 			 "%.64s: the %s of process %u could not be read: no answer in time",
 			 name_of(d), name, pid);
 		log_once(d, text);
 	}
-	return a.err;
+	return r;
 }
 
 static int host_profile(struct fusee_instance *in, const struct fusee_pprof *p, char *why,

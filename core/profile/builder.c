@@ -46,9 +46,9 @@ void builder_free(struct builder *b)
 	buf_fini(&b->values);
 	buf_fini(&b->types);
 	buf_fini(&b->losses);
-	buf_fini(&b->comments);
+	buf_fini(&b->comments.strings);
 	buf_fini(&b->resource);
-	buf_fini(&b->is_comment);
+	buf_fini(&b->comments.has);
 	buf_fini(&b->scratch);
 	buf_fini(&b->times);
 	free(b);
@@ -310,11 +310,11 @@ void builder_part(struct builder *b, uint32_t part)
 /* Lists the string as a comment. Returns whether it was listed before. */
 static bool list_comment(struct builder *b, uint32_t id)
 {
-	size_t n = b->is_comment.len;
+	size_t n = b->comments.has.len;
 	bool before;
 
 	if (n <= id) {
-		char *p = buf_grow(&b->is_comment, b->strings.n - n);
+		char *p = buf_grow(&b->comments.has, b->strings.n - n);
 
 		if (!p) {
 			builder_fail(b, -ENOMEM);
@@ -322,8 +322,8 @@ static bool list_comment(struct builder *b, uint32_t id)
 		}
 		memset(p, 0, b->strings.n - n);
 	}
-	before = b->is_comment.p[id];
-	b->is_comment.p[id] = 1;
+	before = b->comments.has.p[id];
+	b->comments.has.p[id] = 1;
 	return before;
 }
 
@@ -342,7 +342,7 @@ void builder_comment(struct builder *b, const char *format, ...)
 		return;
 	}
 	id = builder_cstr(b, text);
-	if (!b->error && !list_comment(b, id) && buf_add(&b->comments, &id, sizeof(id)))
+	if (!b->error && !list_comment(b, id) && buf_add(&b->comments.strings, &id, sizeof(id)))
 		builder_fail(b, -ENOMEM);
 	free(text);
 }
@@ -415,7 +415,7 @@ uint64_t builder_bytes(const struct builder *b)
 	       b->samples.cap * sizeof(*b->samples.at) +
 	       b->samples.parts_cap * sizeof(*b->samples.parts) + slots_bytes(&b->samples.slots) +
 	       b->mapping_flags.cap + b->values.cap + b->types.cap + b->losses.cap +
-	       b->comments.cap + b->resource.cap + b->is_comment.cap + b->scratch.cap +
+	       b->comments.strings.cap + b->resource.cap + b->comments.has.cap + b->scratch.cap +
 	       b->times.cap + b->table_bytes + b->held.bytes;
 }
 

@@ -237,9 +237,9 @@ static void sort_losses(struct builder *b)
 static void make_rest(struct builder *b)
 {
 	struct fusee_profile *p = &b->profile;
-	const uint32_t *comment = (const uint32_t *)(const void *)b->comments.p;
+	const uint32_t *comment = (const uint32_t *)(const void *)b->comments.strings.p;
 	const struct loss *loss = (const struct loss *)(const void *)b->losses.p;
-	size_t ncomments = b->comments.len / sizeof(*comment),
+	size_t ncomments = b->comments.strings.len / sizeof(*comment),
 	       nlosses = b->losses.len / sizeof(*loss);
 	struct fusee_str *c = table(b, &p->comments, ncomments, sizeof(*c));
 	struct fusee_label *l = table(b, &p->losses, nlosses, sizeof(*l));

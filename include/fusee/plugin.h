@@ -427,8 +427,7 @@ struct fusee_target {
 
 enum fusee_process_event_kind {
 	FUSEE_PROCESS_RUNNING = 1, /* the process existed when the agent started */
-	/* A new process that runs its parent's program. It is not reported if EXEC or EXIT of the
-	 * process follow at once. */
+	/* A new process that runs its parent's program; not reported if EXEC or EXIT follow at once. */
 	FUSEE_PROCESS_FORK = 2,
 	FUSEE_PROCESS_EXEC = 3, /* the process runs another program */
 	/* The process has ended. Its pid may belong to a new process already, whose FORK or EXEC
@@ -473,21 +472,19 @@ struct fusee_discovery_host {
 	/* Copies up to len bytes at the offset of /proc/PID/`name`: "cmdline", "environ" or "stat";
 	 * or, at offset 0 only, "cgroup", the path that "exe" is a link to, or "otel_context": the
 	 * message that an SDK of OpenTelemetry published (ProcessContext of opentelemetry-proto),
-	 * -ENOENT: none, -E2BIG: it is longer. 0.6: "id", with len 32 at least: a number for
-	 * pid_start_ticks, a blank, the real user's number; it never waits, and needs Linux 6.13.
-	 * The process can delay these reads, so this call
-	 * waits for 50 ms at most. It works also if the process's first thread has ended and others
-	 * go on: /proc/PID then has none of these but "stat". Returns the number of bytes, or
-	 * -errno; -ETIMEDOUT, -EAGAIN: may succeed later. Fewer than 4096 bytes, if len is not
-	 * smaller, end at the end of the text. */
+	 * -ENOENT: none, -E2BIG: it is longer. These wait for the process, for 50 ms at most. 0.6:
+	 * "id", with len 32 at least: a number for pid_start_ticks, a blank, the real user's
+	 * number; it never waits, and needs Linux 6.13. Works also if the process's first thread
+	 * has ended and others go on: /proc/PID then has none of these but "stat". Returns the
+	 * number of bytes, or -errno; -ETIMEDOUT, -EAGAIN: may succeed later. Fewer than 4096
+	 * bytes, if len is not smaller, end at the end of the text. */
 	int64_t (*process_text)(struct fusee_instance *, uint32_t pid, const char *name,
 				uint64_t offset, void *buf, uint64_t len);
-	/* [any thread, may block] 0.6, see FUSEE_HAS: delivers a profile to all sinks but those
-	 * with `default = false`, each with its rules of relabeling. 0; -EINVAL: it is not a
-	 * profile; -EFBIG; -EAGAIN: too much waits; -EPERM: nothing takes profiles, as in `fusee
-	 * check`. why: the reason, terminated. NULL in place of a profile only asks for -EPERM. */
-	int (*profile)(struct fusee_instance *, const struct fusee_pprof *, char *why,
-		       uint32_t cap);
+	/* [any thread, may block] 0.6: delivers a profile to all sinks but those with `default =
+	 * false`, relabeled for each. 0; -EINVAL: it is not a profile; -EFBIG; -EAGAIN: too much
+	 * waits; -EPERM: nothing takes profiles, as in `fusee check`. why: the reason, terminated.
+	 * NULL in place of a profile only asks for -EPERM. */
+	int (*profile)(struct fusee_instance *, const struct fusee_pprof *, char *, uint32_t cap);
 };
 
 enum fusee_discovery_flags {

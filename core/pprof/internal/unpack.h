@@ -29,9 +29,9 @@ struct pprof_message {
 	size_t room;
 };
 
-/* gzip or plain, uncompressed at most max_bytes: plain bytes have to stay until the samples are read.
- * Memory is bounded by the limits of pprof.h. 0, -EINVAL, -EFBIG or -ENOMEM; pprof_message_free() is
- * to be called in any case. */
+/* gzip or plain, uncompressed at most max_bytes: plain bytes have to stay until the samples are
+ * read. Memory is bounded by the limits of pprof.h. 0, -EINVAL, -EFBIG or -ENOMEM;
+ * pprof_message_free() is to be called in any case. */
 int pprof_unpack(struct pprof_message *, const void *bytes, size_t len, uint64_t max_bytes);
 /* The bytes of the next sample; false: there is none. */
 bool pprof_next_sample(struct pprof_message *, const uint8_t **sample, uint64_t *len);

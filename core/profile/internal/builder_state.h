@@ -59,6 +59,11 @@ struct loss {
 	int64_t n;
 };
 
+struct builder_comments {
+	struct buf strings; /* uint32_t */
+	struct buf has;     /* char, by string: is it one of them? */
+};
+
 /* Of builder_hold(). */
 struct held {
 	void (*release)(void *arg); /* NULL: nothing is held */
@@ -81,9 +86,8 @@ struct builder {
 	struct buf values;        /* int64_t: ntypes for each sample, from id 1 on */
 	struct buf types;         /* struct fusee_value_type */
 	struct buf losses;        /* struct loss */
-	struct buf comments;      /* uint32_t: strings */
-	struct buf resource;      /* struct fusee_label */
-	struct buf is_comment;    /* char, by string */
+	struct builder_comments comments;
+	struct buf resource; /* struct fusee_label */
 	struct buf scratch;
 	struct buf times;     /* struct sample_time */
 	uint32_t last;        /* id of the sample that was added last; 0: none */
