@@ -182,8 +182,9 @@ $(B)/obj/test_%.o: test_%.c
 
 # the dwarf unwinder's tables: against libdw's answers, and what making them costs
 $(B)/accuracy/rows: tests/accuracy/rows.c
+$(B)/accuracy/stepped: tests/accuracy/stepped.c
 $(B)/bench/tables: tests/bench/tables.c
-$(B)/accuracy/rows $(B)/bench/tables: tests/accuracy/host.h $(dwarf_O) $(B)/libcore.a
+$(B)/accuracy/rows $(B)/accuracy/stepped $(B)/bench/tables: tests/accuracy/host.h $(dwarf_O) $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $(filter %.c,$^) $(filter %.o %.a,$^) $(LIBS)
 

@@ -28,6 +28,7 @@
 #include "../../plugins/unwinders/dwarf/cfi/x86_64.h"
 #include "host.h"
 #include "rows_copy.h"
+#include "rows_plant.h"
 
 extern const struct fusee_plugin fusee_plugin;
 
@@ -898,16 +899,6 @@ static int check_pcs(struct check *c, const char *list)
 	return 0;
 }
 
-/* Makes one row of 200 wrong, as a wrong analysis would. */
-static void plant_many(struct host_file *file)
-{
-	uint32_t *w = file->words, at = w[DWARF_ROWS_AT];
-
-	for (uint32_t i = 0; i < w[DWARF_ROWS]; i += 200)
-		if (w[at + i] >> 16 != DWARF_RULE_NONE && !(w[at + i] >> 16 & 0x8000))
-			w[at + i] += 1u << 16;
-}
-
 /* Makes one row wrong, in the middle of the table: its CFA is 8 bytes off. */
 static void plant(struct host_file *file)
 {
@@ -1037,7 +1028,7 @@ static int check_file(const char *path, const struct options *o)
 		err = make_forward(&oracle, &file);
 	if (!err) {
 		if (o->wrong && o->code)
-			plant_many(&file);
+			plant_many(file.words, 200);
 		else if (o->wrong)
 			plant(&file);
 		if (o->wrong_save)

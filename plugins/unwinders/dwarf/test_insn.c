@@ -245,3 +245,28 @@ TEST(what_is_refused)
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		CHECK_INT(insn_decode(codes[i], sizeof(codes[i]), &in), -1);
 }
+
+TEST(what_a_function_does_to_its_return_address_is_seen)
+{
+	static const struct {
+		uint8_t code[8];
+		int writes;
+	} of[] = {
+		{"\x48\x83\x04\x24\x04", 1},             /* addq $4,(%rsp) */
+		{"\x48\x81\x04\x24\x00\x01\x00\x00", 1}, /* addq $256,(%rsp) */
+		{"\x48\x83\x2c\x24\x04", 1},             /* subq $4,(%rsp) */
+		{"\x48\xff\x04\x24", 1},                 /* incq (%rsp) */
+		{"\x48\x89\x04\x24", 1},                 /* mov %rax,(%rsp) */
+		{"\x48\xc7\x04\x24\x01", 1},             /* movq $..,(%rsp) */
+		{"\x48\x83\x3c\x24\x04", 0},             /* cmpq $4,(%rsp) */
+		{"\xff\x34\x24", 0},                     /* push (%rsp) */
+		{"\x48\x8b\x04\x24", 0},                 /* mov (%rsp),%rax */
+		{"\x48\x89\x44\x24\x08", 0},             /* mov %rax,8(%rsp) */
+		{"\x48\x83\xc4\x08", 0},                 /* add $8,%rsp */
+	};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
+		CHECK_INT(insn_writes_top(of[i].code, sizeof(of[i].code)), of[i].writes);
+	CHECK(!insn_writes_top(of[0].code, 3));
+	CHECK(!insn_writes_top(of[0].code, 0));
+}

@@ -58,15 +58,22 @@ static int add_place(struct back *b, size_t at, const struct insn *in)
 	return 0;
 }
 
-/* How many of the instruction's `len` bytes belong to no other instruction. */
-static unsigned int is_free(const struct back *b, size_t at, unsigned int len)
+/* How many of the instruction's `len` bytes belong to no other instruction. Where nothing leads to
+ * it, it may be data, and then any target among them is another's. */
+static unsigned int is_free(const struct back *b, size_t at, unsigned int len, int reached)
 {
 	unsigned int i = 1;
 
 	while (i < len && !(b->bytes[at + i] & (FREE_MASK | SURE)) &&
-	       !(b->bytes[at + i] & TARGET && code_text_may_begin(b->code, at + i)))
+	       !(b->bytes[at + i] & TARGET && (!reached || code_text_may_begin(b->code, at + i))))
 		i++;
 	return i;
+}
+
+/* Does anything lead here? `before`: it does to the instruction before, which goes on here. */
+static int is_reached(const struct back *b, size_t at, int before)
+{
+	return before || b->bytes[at] & (TARGET | SURE) || (b->code->vaddr + at) % 16 == 0;
 }
 
 /* Where decoding goes on behind bytes that are no instruction: at the next multiple of 16, where
@@ -84,22 +91,27 @@ static int sweep(struct back *b)
 {
 	const uint8_t *p = b->code->bytes;
 	size_t at = 0, len = b->code->len;
-	int err = 0;
+	int err = 0, reached = 0;
 
 	while (at < len && b->n < MAX_PLACES && !err) {
 		struct insn in;
 
 		if (b->bytes[at] & FREE_MASK) {
+			reached = 1;
 			at++;
 			continue;
 		}
+		reached = is_reached(b, at, reached);
 		if ((len - at > 1 && !p[at] && !p[at + 1]) || code_decode(b->code, at, &in) ||
-		    is_free(b, at, in.len) < in.len) {
+		    is_free(b, at, in.len, reached) < in.len) {
 			at = resume(b, at);
+			reached = 0;
 			continue;
 		}
 		err = add_place(b, at, &in);
 		at += in.len;
+		/* where an unknown jump leads may follow it */
+		reached = in.effect == INSN_JUMP ? !in.has_target : reached && !code_text_ends(&in);
 	}
 	return err;
 }
@@ -147,7 +159,7 @@ static int comes_back(const struct back *b, size_t at, const struct insn *in)
 	uint64_t callee = code_callee(b->code, at, in);
 	size_t to;
 
-	if (in->has_target && !callee)
+	if ((in->has_target && !callee) || code_text_moves_return(b->code, callee))
 		return 0;
 	if (callee && (code_entries_has(&b->suspects, callee) ||
 		       code_entries_has(&b->code->noreturn, callee) ||
@@ -223,6 +235,16 @@ static int falls_to(const struct back *b, size_t next, struct code_state *s)
 	return next < b->code->len && b->bytes[next] & SURE ? UNKNOWN : state_at(b, next, s);
 }
 
+/* Does the instruction before push a word? Then a return leads there, and is no way out. */
+static int is_behind_push(const struct back *b, const struct place *p)
+{
+	struct insn in;
+
+	return p > b->places && p[-1].at + p[-1].len == p->at &&
+	       !code_decode(b->code, p[-1].at, &in) &&
+	       (in.effect == INSN_PUSH || in.effect == INSN_PUSH_FP);
+}
+
 /* The state before an instruction, by the way on from behind it. */
 static int state_behind(const struct back *b, const struct place *p, const struct insn *in,
 			struct code_state *s)
@@ -232,7 +254,7 @@ static int state_behind(const struct back *b, const struct place *p, const struc
 	switch (in->effect) {
 	case INSN_RETURN:
 		*s = (struct code_state){0};
-		return PROVED;
+		return is_behind_push(b, p) ? UNKNOWN : PROVED;
 	case INSN_JUMP:
 		if (in->has_target)
 			return state_behind_jump(b, at, in, s);

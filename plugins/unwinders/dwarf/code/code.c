@@ -197,8 +197,9 @@ static int is_noreturn(const struct tracer *t, uint64_t vaddr)
 {
 	size_t at;
 
-	return in_text(t, vaddr, &at) ? !!(t->bytes[at] & NORETURN)
-				      : code_entries_has(&t->code->noreturn, vaddr);
+	return in_text(t, vaddr, &at)
+		       ? t->bytes[at] & NORETURN || code_text_moves_return(t->code, vaddr)
+		       : code_entries_has(&t->code->noreturn, vaddr);
 }
 
 static void jump(struct tracer *t, size_t at, const struct insn *in, const struct code_state *s)

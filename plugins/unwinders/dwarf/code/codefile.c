@@ -6,7 +6,7 @@
 
 #include "code.h"
 #include "data.h"
-#include "noreturn.h"
+#include "../noreturn.h"
 #include "refs.h"
 #include "text.h"
 #include "../cursor.h"

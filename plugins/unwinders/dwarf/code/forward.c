@@ -276,6 +276,7 @@ static void lead_to(struct forward *f, uint32_t from, int64_t to)
 }
 
 #define MAX_LENGTH 15u /* of an instruction */
+#define MAX_CALLEE 64u /* instructions of a callee that are looked at */
 
 /* Looks for nodes that share bytes with the node. */
 static void find_overlaps(struct forward *f, uint32_t node)
@@ -291,6 +292,36 @@ static void find_overlaps(struct forward *f, uint32_t node)
 		contradict(f, other - 1);
 		contradict(f, node);
 	}
+}
+
+/* Does the function that is called here pop arguments, by its first return in sequence, leave its
+ * stack, or change its return address? */
+static bool returns_otherwise(const struct forward *f, int64_t to)
+{
+	struct insn in;
+
+	if (to >= 0 && (uint64_t)to < f->code->len &&
+	    insn_writes_top(f->code->bytes + to, f->code->len - (uint64_t)to))
+		return true;
+	for (uint32_t i = 0; i < MAX_CALLEE && to >= 0 && (uint64_t)to < f->code->len; i++) {
+		if (insn_decode(f->code->bytes + to, f->code->len - (uint64_t)to, &in) ||
+		    in.effect == INSN_RETURN || in.effect == INSN_JUMP || in.effect == INSN_HALT)
+			return false;
+		if (in.effect == INSN_ODD_RETURN || in.effect == INSN_WRITE_SP)
+			return true;
+		to += in.len;
+	}
+	return false;
+}
+
+/* A return leads to what was pushed right before it: it is no way out. */
+static void follow_push(struct forward *f, const struct node *n)
+{
+	size_t next = n->at + n->len;
+
+	if (next < f->code->len && f->number[next] &&
+	    f->nodes[f->number[next] - 1].effect == INSN_RETURN)
+		contradict(f, f->number[next] - 1);
 }
 
 /* Follows the paths out of a node that was just made. */
@@ -315,10 +346,16 @@ static void follow(struct forward *f, uint32_t node)
 		if (n.effect == INSN_JUMP)
 			return;
 		break;
+	case INSN_CALL:
+		if (in.has_target && returns_otherwise(f, (int64_t)n.at + in.target))
+			return;
+		break;
 	default:
 		break;
 	}
 	lead_to(f, node, (int64_t)n.at + n.len);
+	if (n.effect == INSN_PUSH || n.effect == INSN_PUSH_FP)
+		follow_push(f, &n);
 }
 
 static uint32_t dequeue(struct forward *f)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text.h"
 
+#include "../insn/insn.h"
+
 #include "state.h"
 
 #define MAX_NOPS 32 /* bytes of padding behind a call that are looked through */
@@ -170,4 +172,25 @@ void code_text_mark_targets(const struct code *code, uint32_t *bytes)
 			bytes[there] |= TARGET;
 		at += in.len;
 	}
+}
+
+#define MAX_CALLEE 64u /* instructions of a callee that are looked at */
+
+int code_text_moves_return(const struct code *code, uint64_t vaddr)
+{
+	struct insn in;
+	size_t at;
+
+	if (!code_text_has(code, vaddr, &at))
+		return 0;
+	if (insn_writes_top(code->bytes + at, code->len - at))
+		return 1;
+	for (uint32_t i = 0; i < MAX_CALLEE && at < code->len; i++) {
+		if (code_decode(code, at, &in))
+			return 0;
+		if (code_text_ends(&in) || in.effect == INSN_WRITE_SP)
+			return in.effect == INSN_ODD_RETURN || in.effect == INSN_WRITE_SP;
+		at += in.len;
+	}
+	return 0;
 }

@@ -74,4 +74,8 @@ void code_text_mark_targets(const struct code *, uint32_t *bytes);
 /* Adds the rows of what was followed without doubt. 0, or as rows_add(). */
 int code_text_rows(struct table_build *, const struct code *, const struct code_states *,
 		   const uint32_t *bytes, struct rows *ret);
+/* Does the function at vaddr, if this text has it, change its return address at once, leave
+ * its stack, or pop arguments, by its first return in sequence? Then the code behind a call of it
+ * says nothing. */
+int code_text_moves_return(const struct code *, uint64_t vaddr);
 #endif

@@ -322,3 +322,35 @@ int insn_decode(const uint8_t *p, size_t n, struct insn *in)
 	insn_effect(&d);
 	return d.bad ? -1 : 0;
 }
+
+int insn_writes_top(const uint8_t *p, size_t n)
+{
+	uint8_t reg;
+
+	if (n && (p[0] & 0xf0) == 0x40) {
+		p++;
+		n--;
+	}
+	if (n < 3 || (p[1] & 0xc7) != 0x04 || p[2] != 0x24)
+		return 0;
+	reg = p[1] >> 3 & 7;
+	switch (p[0]) {
+	case 0x01: /* add, or, and, sub, xor, xchg, mov of a register */
+	case 0x09:
+	case 0x21:
+	case 0x29:
+	case 0x31:
+	case 0x87:
+	case 0x89:
+		return 1;
+	case 0x81: /* of a number; cmp writes nothing */
+	case 0x83:
+		return reg != 7;
+	case 0xc7: /* mov */
+		return !reg;
+	case 0xff: /* inc, dec */
+		return reg < 2;
+	default:
+		return 0;
+	}
+}

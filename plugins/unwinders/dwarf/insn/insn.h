@@ -80,4 +80,6 @@ struct insn {
  * no processor executes may be taken for an instruction; an instruction is never taken for another.
  */
 int insn_decode(const uint8_t *p, size_t n, struct insn *);
+/* Does it write the word at (%rsp) in place? As the first of a function, its return address. */
+int insn_writes_top(const uint8_t *p, size_t n);
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <fusee/helpers.h>
 
-#include "../cursor.h"
+#include "cursor.h"
 
 enum { R_X86_64_GLOB_DAT = 6, R_X86_64_JUMP_SLOT = 7, SYMBOL = 24, RELA = 24 };
 #define MAX_NAME 256

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions whose names say that they do not return. */
-#ifndef DWARF_CODE_NORETURN_H
-#define DWARF_CODE_NORETURN_H
+#ifndef DWARF_NORETURN_H
+#define DWARF_NORETURN_H
 
 #include <fusee/plugin.h>
 
-#include "code.h"
+#include "code/code.h"
 
 /* Whether the function with the name at `at` of a table of names never returns, by the standards of
  * C and POSIX or by the C++ ABI. Only names that these reserve, so no program has another function
