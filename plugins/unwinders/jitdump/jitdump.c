@@ -306,6 +306,7 @@ static void jitdump_fini(void *ctx)
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
+	.flags = FUSEE_UNWINDER_LATE, /* most machines have no code that it steps */
 	.order = 40,
 	.slab_version = 1,
 	.frame_type = "jit",
