@@ -309,7 +309,7 @@ static void add_labels(struct reader *r, uint32_t group)
 
 static const uint32_t *locations_of(const struct reader *r, const struct fusee_stack *s)
 {
-	return FUSEE_AT(uint32_t, r->p->stack_locations, s->first);
+	return s->n ? FUSEE_AT(uint32_t, r->p->stack_locations, s->first) : NULL;
 }
 
 static void add_frames(struct reader *r, const struct fusee_stack *s, bool all)
