@@ -265,9 +265,9 @@ async function accessible(address, store) {
 	const file = await number(address, "lines.pb.gz"), axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 	for (const colorScheme of ["light", "dark"]) {
 		const found = [];
-		for (const view of ["files", "graph", "table", "callers", "source", "code", "calls", "time", "tracks"]) {
+		for (const view of ["files", "graph", "table", "callers", "source&function=main", "source", "code&function=main", "code", "calls", "time", "tracks"]) {
 			const at = view === "time" ? `${store}#file=all` : `${address}#file=${file}`;
-			const v = await View.open(`${at}&view=${view}${/callers|source|code/.test(view) ? "&function=main" : ""}`, WIDE, { colorScheme, bypassCSP: true });
+			const v = await View.open(`${at}&view=${view}${view === "callers" ? "&function=main" : ""}`, WIDE, { colorScheme, bypassCSP: true });
 			for (const frame of v.page.frames()) {
 				await frame.evaluate(axe);
 				const result = await frame.evaluate(() => window.axe.run(document, { iframes: false }));
