@@ -429,6 +429,7 @@ run(async chromium => {
 	browser = chromium;
 	const server = await serve(["ui", "--no-browser", "profiles"]), { address } = server;
 	await refused(server);
+	await View.open(address); // stays open: on a busy machine 15 s without a page pass between two of them
 	const v = await View.open(address);
 	await list(v);
 	const zoomed = await graph(v);
