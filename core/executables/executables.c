@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "unwind/file_open.h"
+#include "files/file_open.h"
 #include "opener/opener.h"
 
 #define MAX_ID 64u /* bytes of a build ID, as of struct inspection */

@@ -15,7 +15,7 @@
 #include "events/perf_stream.h"
 #include "plugin/plugin.h"
 #include "loss/loss.h"
-#include "unwind/files.h"
+#include "files/files.h"
 #include "unwind/made_code.h"
 #include "worker/worker.h"
 

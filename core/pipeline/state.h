@@ -11,7 +11,7 @@
 #include "pipeline/internal/preceding.h"
 #include "pipeline/internal/waiting.h"
 #include "unwind/claims.h"
-#include "unwind/files.h"
+#include "files/files.h"
 #include "unwind/made_code.h"
 #include "unwind/walk.h"
 #include "unwind/walk_language.h"

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "profile/builder.h"
 #include "pprof/internal/flags.h"
+#include "pprof/internal/ids.h"
 #include "pprof/internal/infer.h"
 #include "pprof/internal/interpreter.h"
 #include "loss/comment.h"
@@ -31,20 +32,6 @@ struct pprof_file {
 	const struct fusee_profile *profile;
 };
 
-/* An id in the file, with the builder's index and the name of the element. */
-struct id {
-	uint64_t id;
-	const char *name;
-	uint32_t index;
-	uint32_t language; /* of a function, in the builder; 0: its system name has none */
-	bool guessed;      /* of a function: its locations are */
-};
-
-struct ids {
-	struct id *at;
-	size_t n;
-};
-
 #define AHEAD 8
 
 struct decoder {
@@ -54,7 +41,7 @@ struct decoder {
 	Perftools__Profiles__Profile *in; /* of the message, without samples */
 	struct builder *b;
 	uint32_t *strings; /* by index in the file: index in the builder */
-	struct ids mappings, functions, locations;
+	struct pprof_ids mappings, functions, locations;
 	bool counted; /* location i of `locations` has the id i + 1 */
 	struct pprof_sample
 		samples[AHEAD];   /* the stacks of the latest are expected by the builder */
@@ -76,39 +63,15 @@ static int fail(struct decoder *d, int code, const char *error)
 
 /* ---- ids ---- */
 
-static int compare_ids(const void *a, const void *b)
+static int make(struct decoder *d, struct pprof_ids *ids, size_t n)
 {
-	const struct id *x = a, *y = b;
-
-	return (x->id > y->id) - (x->id < y->id);
+	return pprof_ids_make(ids, n) ? fail(d, -ENOMEM, "no memory") : 0;
 }
 
-static int ids_make(struct decoder *d, struct ids *ids, size_t n)
+static void close_ids(struct decoder *d, struct pprof_ids *ids, const char *zero, const char *twice)
 {
-	ids->at = calloc(n ? n : 1, sizeof(*ids->at));
-	ids->n = 0;
-	return ids->at ? 0 : fail(d, -ENOMEM, "no memory");
-}
-
-static int ids_close(struct decoder *d, struct ids *ids, const char *zero, const char *twice)
-{
-	qsort(ids->at, ids->n, sizeof(*ids->at), compare_ids);
-	if (ids->n && !ids->at[0].id)
-		return fail(d, -EINVAL, zero);
-	for (size_t i = 1; i < ids->n; i++)
-		if (ids->at[i].id == ids->at[i - 1].id)
-			return fail(d, -EINVAL, twice);
-	return 0;
-}
-
-/* NULL: there is none. Ids usually count from 1, so element id - 1 is tried first. */
-static const struct id *ids_find(const struct ids *ids, uint64_t id)
-{
-	struct id key = {.id = id};
-
-	if (id - 1 < ids->n && ids->at[id - 1].id == id)
-		return &ids->at[id - 1];
-	return bsearch(&key, ids->at, ids->n, sizeof(*ids->at), compare_ids);
+	if (pprof_ids_close(ids))
+		fail(d, -EINVAL, ids->n && !ids->at[0].id ? zero : twice);
 }
 
 /* ---- strings ---- */
@@ -153,7 +116,7 @@ static void read_mappings(struct decoder *d)
 {
 	bool main = true;
 
-	if (ids_make(d, &d->mappings, d->in->n_mapping))
+	if (make(d, &d->mappings, d->in->n_mapping))
 		return;
 	for (size_t i = 0; i < d->in->n_mapping && !d->error; i++) {
 		const Mapping *m = d->in->mapping[i];
@@ -169,11 +132,12 @@ static void read_mappings(struct decoder *d)
 		to.flags |= m->has_filenames ? FUSEE_MAPPING_FILENAMES : 0;
 		to.flags |= m->has_line_numbers ? FUSEE_MAPPING_LINES : 0;
 		to.flags |= m->has_inline_frames ? FUSEE_MAPPING_INLINES : 0;
-		d->mappings.at[d->mappings.n++] = (struct id){.id = m->id,
-							      .name = raw(d, m->filename),
-							      .index = builder_mapping(d->b, &to)};
+		d->mappings.at[d->mappings.n++] = (struct pprof_id){
+			.id = m->id,
+			.name = raw(d, m->filename),
+			.index = builder_mapping(d->b, &to)};
 	}
-	ids_close(d, &d->mappings, "a mapping has the id 0", "two mappings have the same id");
+	close_ids(d, &d->mappings, "a mapping has the id 0", "two mappings have the same id");
 }
 
 static uint32_t small(int64_t v)
@@ -181,7 +145,7 @@ static uint32_t small(int64_t v)
 	return v > 0 && v < UINT32_MAX ? (uint32_t)v : 0;
 }
 
-static struct id read_function(struct decoder *d, const Function *f)
+static struct pprof_id read_function(struct decoder *d, const Function *f)
 {
 	struct fusee_function to = {.name = string(d, f->name),
 				    .system_name = string(d, f->system_name),
@@ -197,7 +161,7 @@ static struct id read_function(struct decoder *d, const Function *f)
 		to.system_name = builder_string(d->b, name, len);
 	guessed = to.flags & PPROF_FLAG_GUESSED;
 	to.flags &= ~PPROF_FLAG_GUESSED;
-	return (struct id){
+	return (struct pprof_id){
 		.id = f->id,
 		.guessed = guessed,
 		.name = raw(d, f->name),
@@ -208,11 +172,11 @@ static struct id read_function(struct decoder *d, const Function *f)
 
 static void read_functions(struct decoder *d)
 {
-	if (ids_make(d, &d->functions, d->in->n_function))
+	if (make(d, &d->functions, d->in->n_function))
 		return;
 	for (size_t i = 0; i < d->in->n_function && !d->error; i++)
 		d->functions.at[d->functions.n++] = read_function(d, d->in->function[i]);
-	ids_close(d, &d->functions, "a function has the id 0", "two functions have the same id");
+	close_ids(d, &d->functions, "a function has the id 0", "two functions have the same id");
 }
 
 /* *inner, *outer: the innermost and the outermost function. */
@@ -222,7 +186,7 @@ static int read_lines(struct decoder *d, const Location *l, const char **inner, 
 	*inner = *outer = "";
 	for (size_t i = 0; i < l->n_line; i++) {
 		const Line *line = l->line[i];
-		const struct id *function = ids_find(&d->functions, line->function_id);
+		const struct pprof_id *function = pprof_ids_find(&d->functions, line->function_id);
 		struct fusee_line to = {.line = small(line->line),
 					.column = small(line->column),
 					.flags = i + 1 < l->n_line ? FUSEE_LINE_INLINED : 0};
@@ -240,8 +204,8 @@ static int read_lines(struct decoder *d, const Location *l, const char **inner, 
 }
 
 /* Is the location an interpreter's own code? */
-static void find_interpreter(struct decoder *d, const struct id *mapping, const char *function,
-			     struct fusee_location *to)
+static void find_interpreter(struct decoder *d, const struct pprof_id *mapping,
+			     const char *function, struct fusee_location *to)
 {
 	struct fusee_str language;
 
@@ -253,8 +217,9 @@ static void find_interpreter(struct decoder *d, const struct id *mapping, const 
 
 static bool is_guessed(const struct decoder *d, const Location *l)
 {
-	const struct id *function = l->n_line ? ids_find(&d->functions, l->line[0]->function_id)
-					      : NULL;
+	const struct pprof_id *function = l->n_line ? pprof_ids_find(&d->functions,
+								     l->line[0]->function_id)
+						    : NULL;
 
 	return function && function->guessed;
 }
@@ -262,7 +227,7 @@ static bool is_guessed(const struct decoder *d, const Location *l)
 /* The frame type of a location without code. */
 static uint32_t language_of(struct decoder *d, const Location *l)
 {
-	const struct id *function = ids_find(&d->functions, l->line[0]->function_id);
+	const struct pprof_id *function = pprof_ids_find(&d->functions, l->line[0]->function_id);
 
 	if (function && function->language)
 		return function->language;
@@ -271,7 +236,8 @@ static uint32_t language_of(struct decoder *d, const Location *l)
 
 static int read_location(struct decoder *d, const Location *l)
 {
-	const struct id *mapping = l->mapping_id ? ids_find(&d->mappings, l->mapping_id) : NULL;
+	const struct pprof_id *mapping = l->mapping_id ? pprof_ids_find(&d->mappings, l->mapping_id)
+						       : NULL;
 	struct fusee_location to = {.address = l->address};
 	const struct fusee_line *lines;
 	const char *name, *outer;
@@ -294,18 +260,18 @@ static int read_location(struct decoder *d, const Location *l)
 		find_interpreter(d, mapping, outer, &to);
 	else if (l->n_line && !(to.flags & FUSEE_LOCATION_REASON))
 		to.frame_type = language_of(d, l);
-	d->locations.at[d->locations.n++] = (struct id){
+	d->locations.at[d->locations.n++] = (struct pprof_id){
 		.id = l->id, .index = builder_location(d->b, &to, lines, (uint32_t)l->n_line)};
 	return 0;
 }
 
 static void read_locations(struct decoder *d)
 {
-	if (ids_make(d, &d->locations, d->in->n_location))
+	if (make(d, &d->locations, d->in->n_location))
 		return;
 	for (size_t i = 0; i < d->in->n_location && !d->error; i++)
 		read_location(d, d->in->location[i]);
-	ids_close(d, &d->locations, "a location has the id 0", "two locations have the same id");
+	close_ids(d, &d->locations, "a location has the id 0", "two locations have the same id");
 }
 
 /* ---- samples ---- */
@@ -348,11 +314,11 @@ static int read_labels(struct decoder *d, const struct buf *labels, uint32_t *pi
 /* The builder's index of a location; BUILDER_NONE: there is none. */
 static uint32_t location_of(const struct decoder *d, uint64_t id)
 {
-	const struct id *l;
+	const struct pprof_id *l;
 
 	if (d->counted)
 		return id - 1 < d->locations.n ? d->locations.at[id - 1].index : BUILDER_NONE;
-	l = ids_find(&d->locations, id);
+	l = pprof_ids_find(&d->locations, id);
 	return l ? l->index : BUILDER_NONE;
 }
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct file; /* one file content: unwind/files.h */
+struct file; /* one file content: files/files.h */
 
 /* A file whose code may have been copied into the memory of a mapping: unwind/moved_text.h. The
  * file's `offset` is, or was, mapped at `lo`. */

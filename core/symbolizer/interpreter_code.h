@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "unwind/claims.h"
-#include "unwind/files.h"
+#include "files/files.h"
 
 /* The frame type of the language to whose interpreter the code at vaddr belongs: of the unwinder
  * that claims a range with vaddr, else of an unwinder that claims the file as an interpreter. NULL:

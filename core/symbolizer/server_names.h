@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "unwind/files.h"
+#include "files/files.h"
 
 /* Whether a server can have this file: it has a build ID, and is not the vDSO. */
 bool server_names_file(const struct file *);

@@ -12,7 +12,7 @@
 
 #include "pipeline/collector.h"
 #include "symbolizer/internal/file_symbols.h"
-#include "unwind/files.h"
+#include "files/files.h"
 #include "symbolizer/internal/kernel_names.h"
 
 struct symbolizer;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "process/process.h"
-#include "unwind/files.h"
+#include "files/files.h"
 
 #define MOVED_TEXT_TRIES 8u   /* that fail, of one memory; then it is no file's code */
 #define MOVED_TEXT_AWAITED 2u /* samples wait for so many, as the process may be copying */

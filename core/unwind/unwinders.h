@@ -4,7 +4,7 @@
 #define UNWIND_UNWINDERS_H
 
 #include "process/process.h"
-#include "unwind/files.h"
+#include "files/files.h"
 
 /* The text of an unwinder's reason. Static. */
 const char *unwinder_reason(const struct fusee_unwinder_ops *, uint32_t error);

@@ -12,7 +12,7 @@
 #include "process/process.h"
 #include "process/seen_frames.h"
 #include "unwind/claims.h"
-#include "unwind/files.h"
+#include "files/files.h"
 #include "unwind/made_code.h"
 #include "unwind/sample.h"
 #include "unwind/internal/walk_frames.h"

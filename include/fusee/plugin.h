@@ -427,7 +427,7 @@ struct fusee_target {
 
 enum fusee_process_event_kind {
 	FUSEE_PROCESS_RUNNING = 1, /* the process existed when the agent started */
-	/* A new process that runs its parent's program; not reported if EXEC or EXIT follow at once. */
+	/* A new process that runs its parent's program; not if EXEC or EXIT follow at once. */
 	FUSEE_PROCESS_FORK = 2,
 	FUSEE_PROCESS_EXEC = 3, /* the process runs another program */
 	/* The process has ended. Its pid may belong to a new process already, whose FORK or EXEC

@@ -5,7 +5,7 @@
 #include "lib/faults.h"
 #include "process/procfs.h"
 #include "unwind/claims.h"
-#include "unwind/files.h"
+#include "files/files.h"
 
 /* Two unwinders that claim what the test says, and keep what they were called with. */
 struct fake {

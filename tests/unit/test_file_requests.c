@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "mapping_help.h"
-#include "unwind/files.h"
+#include "files/files.h"
 #include "worker_help.h"
 
 #define TEXT_OF(literal)                     \

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "plugin/plugin.h"
 #include "process/procfs.h"
-#include "unwind/internal/file_index.h"
-#include "unwind/files.h"
+#include "files/internal/file_index.h"
+#include "files/files.h"
 #include "mapping_help.h"
 #include "worker_help.h"
 

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "plugin/plugin.h"
 #include "process/procfs.h"
-#include "unwind/files.h"
+#include "files/files.h"
 #include "mapping_help.h"
 #include "worker_help.h"
 

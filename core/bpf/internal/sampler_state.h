@@ -16,7 +16,7 @@
 #include "bpf/publish.h"
 #include "bpf/sampler.h"
 #include "inspection/used_pages.h"
-#include "unwind/files.h"
+#include "files/files.h"
 
 #define SLAB_BYTES (1u << 20) /* FUSEE_SLAB_WORDS of fusee/unwinder.bpf.h */
 #define SLAB_WORDS (SLAB_BYTES / 4)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "unwind/files.h"
+#include "files/files.h"
 
 #define DEBUG_REQUESTS_MAX 8u
 

@@ -13,7 +13,7 @@
 #include "bpf/publish.h"
 #include "process/process.h"
 #include "unwind/claims.h"
-#include "unwind/files.h"
+#include "files/files.h"
 #include "unwind/walk.h"
 
 enum kernel_view_state {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "symbolizer/debug_files.h"
-#include "unwind/files.h"
+#include "files/files.h"
 #include "worker/worker.h"
 
 enum { DEBUG_FILE, ALT_FILE };

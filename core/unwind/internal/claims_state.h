@@ -9,7 +9,7 @@
 #include "unwind/internal/claim_list.h"
 #include "unwind/claims.h"
 #include "unwind/internal/code_budget.h"
-#include "unwind/files.h"
+#include "files/files.h"
 
 struct claims {
 	struct opener *opener;                        /* borrowed; NULL: none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/file_open.h"
+#include "files/file_open.h"
 
 #include <errno.h>
 #include <string.h>

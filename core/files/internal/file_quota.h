@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many files are open: of a process, of a user, and of all. Any user can map ever new files.
  * For one thread. */
-#ifndef UNWIND_FILE_QUOTA_H
-#define UNWIND_FILE_QUOTA_H
+#ifndef FILES_INTERNAL_FILE_QUOTA_H
+#define FILES_INTERNAL_FILE_QUOTA_H
 
 #include <stdbool.h>
 #include <stdint.h>

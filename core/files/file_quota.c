@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/internal/file_quota.h"
+#include "files/internal/file_quota.h"
 
 #include <errno.h>
 #include <sys/resource.h>

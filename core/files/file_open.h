@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The descriptors of files: by a mapping, and again by where the file was mapped. Part of files.c.
  */
-#ifndef UNWIND_FILE_OPEN_H
-#define UNWIND_FILE_OPEN_H
+#ifndef FILES_FILE_OPEN_H
+#define FILES_FILE_OPEN_H
 
-#include "unwind/files.h"
+#include "files/files.h"
 #include "opener/opener.h"
 
 /* Two files with the same identity have the same content. */

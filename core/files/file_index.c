@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/internal/file_index.h"
+#include "files/internal/file_index.h"
 
 #include <stdlib.h>
 #include <string.h>

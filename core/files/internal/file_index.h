@@ -3,10 +3,10 @@
  * Files by identity and by id. An id is used again when its file was dropped a while ago: the
  * stacks that the kernel wrote about it have been read by then. Part of files.c.
  */
-#ifndef UNWIND_FILE_INDEX_H
-#define UNWIND_FILE_INDEX_H
+#ifndef FILES_INTERNAL_FILE_INDEX_H
+#define FILES_INTERNAL_FILE_INDEX_H
 
-#include "unwind/files.h"
+#include "files/files.h"
 
 #define FILE_ID_GRACE_NS 30000000000ull /* an id is not used for so long */
 

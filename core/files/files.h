@@ -5,8 +5,8 @@
  * again when it is needed. Equal content at equal places (device, inode, size, time of change) is
  * one struct file. For one thread.
  */
-#ifndef UNWIND_FILES_H
-#define UNWIND_FILES_H
+#ifndef FILES_FILES_H
+#define FILES_FILES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 #include "plugin/plugin.h"
 #include "process/process.h"
 #include "process/procfs.h"
-#include "unwind/internal/file_quota.h"
+#include "files/internal/file_quota.h"
 #include "worker/worker.h"
 
 #define FILES_MAX_UNWINDERS 16

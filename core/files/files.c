@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/files.h"
+#include "files/files.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "unwind/internal/file_index.h"
-#include "unwind/file_open.h"
+#include "files/internal/file_index.h"
+#include "files/file_open.h"
 #include "opener/opener.h"
 
 #define VDSO "[vdso]"
