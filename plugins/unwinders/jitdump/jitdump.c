@@ -290,7 +290,8 @@ static void jitdump_detach(void *ctx, uint64_t process)
 
 static int jitdump_init(void *ctx, struct fusee_instance *in, const struct fusee_host *host)
 {
-	if (!FUSEE_HAS(host->unwinder, process_mapped))
+	/* a host that unwinds nothing has no such table */
+	if (host->unwinder && !FUSEE_HAS(host->unwinder, process_mapped))
 		return host->fail(in, -ENOTSUP,
 				  "this fusee does not tell which files a process maps");
 	return fusee_self_init(ctx, in, host);
