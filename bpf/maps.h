@@ -98,6 +98,7 @@ struct pid_entry {
 struct process_rate {
 	__u64 period; /* ns: only ticks of events with this period are samples; or PERIOD_* */
 	__u64 weight; /* ns that a sample represents, where only a part of the ticks is kept */
+	__u64 since;  /* CLOCK_MONOTONIC ns: when the process was selected; 0: before it waited */
 	__u32 keep;   /* share of the ticks that is kept, chosen at random, of 2^32; 0: all */
 	__u32 pad;
 };
@@ -166,8 +167,8 @@ struct sampler_settings {
 	X(WAIT_NO_ROOM, "no room for a wake") /* likewise: there were too many at once */     \
 	X(WAIT_UNFOLLOWED, "unfollowed")      /* threads that wait, for which a map had no room */
 
-#define WAIT_THREADS 16384u   /* whose waits are followed without storage of their own */
-#define WAIT_RING_BYTES 4096u /* 256 samples of a CPU between two readings */
+#define WAIT_THREADS 16384u    /* whose waits are followed without storage of their own */
+#define WAIT_RING_BYTES 16384u /* 1,024 samples of a CPU between two readings */
 #define WAIT_NAME(name, text) name,
 
 enum wait_result { WAIT_RESULTS(WAIT_NAME) WAIT_RESULT_COUNT };
@@ -237,7 +238,7 @@ _Static_assert(sizeof(struct slab_range) == 16, "slab_range");
 _Static_assert(sizeof(struct chunk_mapping) == 128, "chunk_mapping");
 _Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 216, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
-_Static_assert(sizeof(struct process_rate) == 24, "process_rate");
+_Static_assert(sizeof(struct process_rate) == 32, "process_rate");
 _Static_assert(sizeof(struct sampler_settings) == 232, "sampler_settings");
 _Static_assert(sizeof(struct cpu_ticks) == 80, "cpu_ticks");
 #endif

@@ -133,14 +133,20 @@ FUSEE_FN __u64 since_begin(const struct sampler_settings *o)
 	return now > began ? now - began : 0;
 }
 
-/* The length of a wait that had begun before the recording. 0: the thread has not waited, or it is
- * not known. */
+/* The length of a wait that had begun before the process was selected, from then on: a thread that
+ * is not followed has not left its CPU since. 0: it has not waited, or it is not known. */
 FUSEE_FN __u64 length_before(struct sampler_settings *o, struct task_struct *task)
 {
-	if (o->groups || READ_ONCE(o->unheld) || task->start_time >= o->wait_began ||
-	    !is_selected_process(o, task->tgid))
+	__u64 from = o->wait_began, now = bpf_ktime_get_ns();
+	__u32 tgid = task->tgid;
+	struct process_rate *rate;
+
+	if (o->groups || READ_ONCE(o->unheld) || !is_selected_process(o, tgid))
 		return 0;
-	return since_begin(o);
+	rate = fusee_bpf_map_lookup_elem(&sampler_rates, &tgid);
+	if (rate && rate->since > from)
+		from = rate->since;
+	return task->start_time < from && now > from ? now - from : 0;
 }
 
 /* The length of the wait of a thread that is followed. While no waits are samples, threads are not

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "bpf/sampler_events.h"
 #include "bpf/internal/sampler_state.h"
 
@@ -21,6 +22,19 @@ static void count(struct bpf_sampler *b, pid_t pid, uint32_t more)
 	if (b->waits.rate_counts)
 		__atomic_add_fetch(&b->waits.rate_counts->of[(uint32_t)pid % RATE_COUNTS], more,
 				   __ATOMIC_RELEASE);
+}
+
+/* Since when threads of the process are followed as they leave their CPUs: waits of those that are
+ * not had begun before. */
+static uint64_t selected_since(const struct bpf_sampler *b, pid_t pid)
+{
+	struct process_rate before;
+
+	if (!b->waits.sampled && !b->waits.beside)
+		return 0;
+	if (!bpf_map_lookup_elem(b->fds.rates, &pid, &before))
+		return before.period == PERIOD_NONE ? clock_now() : before.since;
+	return b->settings->default_period == PERIOD_NONE ? clock_now() : 0;
 }
 
 /* As put_rate() of bpf/processes.h. */
@@ -39,7 +53,7 @@ static int set(struct bpf_sampler *b, pid_t pid, const struct process_rate *rate
 
 int bpf_rates_set(struct bpf_sampler *b, pid_t pid, uint64_t period_ns, uint64_t weight_ns)
 {
-	struct process_rate rate = {.period = period_ns};
+	struct process_rate rate = {.period = period_ns, .since = selected_since(b, pid)};
 
 	if (period_ns != PERIOD_NONE && weight_ns > period_ns) {
 		rate.weight = weight_ns;

@@ -145,7 +145,8 @@ void stream_cpus_set_copy_budget(struct perf_stream *s, uint64_t took_ns)
 		room = room_for_copies(r);
 		bytes = bytes < room ? bytes : room;
 	}
-	bpf_sampler_begin_round(s->o.bpf, bytes);
+	/* the programs at ticks and those of waits copy as much each */
+	bpf_sampler_begin_round(s->o.bpf, s->o.wait_period_ns ? bytes / 2 : bytes);
 }
 
 void stream_cpus_close(struct perf_stream *s)
