@@ -150,6 +150,12 @@ static void put_profile(struct closed *closed, const struct build_options *optio
 	log_lost(closed->sink, r, samples_of(closed->window.collector, options));
 }
 
+/* Lost ticks are of no label set. */
+static bool has_lost(const struct closed *closed, const struct build_options *o)
+{
+	return !o->one_set && build_window_has_lost(&closed->window, o->part);
+}
+
 /* CPU time and waits are profiles of their own. */
 static void put(struct closed *closed, bool one_set, uint32_t set)
 {
@@ -163,9 +169,9 @@ static void put(struct closed *closed, bool one_set, uint32_t set)
 	}
 	cpu = options_of(closed, BUILD_CPU, one_set, set);
 	waits = options_of(closed, BUILD_WAITS, one_set, set);
-	if (samples_of(c, &cpu) || !samples_of(c, &waits))
+	if (samples_of(c, &cpu) || !samples_of(c, &waits) || has_lost(closed, &cpu))
 		put_profile(closed, &cpu);
-	if (samples_of(c, &waits))
+	if (samples_of(c, &waits) || has_lost(closed, &waits))
 		put_profile(closed, &waits);
 }
 

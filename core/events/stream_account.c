@@ -351,6 +351,7 @@ void perf_stream_counts(struct perf_stream *s, struct perf_stream_counts *c)
 	a->count(s, c);
 	if (perf_stream_wait_period(s))
 		c->late = late_waits(s);
+	raise_to(&c->late, &a->reported.late); /* counts may not be readable */
 	raise_to(&c->ring_full, &a->reported.ring_full);
 	raise_to(&c->skipped, &a->reported.skipped);
 	raise_to(&c->unfinished, &a->reported.unfinished);

@@ -73,6 +73,8 @@ void build_losses(struct builder *, const struct loss_account *, uint64_t weight
  * part: its samples' reasons; late waits are of the waits, all other lost ticks of CPU time. */
 void build_window_losses(struct builder *, const struct profiler_window *,
 			 const struct build_options *);
+/* Whether there are such lost ticks of the part. */
+bool build_window_has_lost(const struct profiler_window *, enum build_part);
 /* Whether a label of this name is omitted. */
 bool build_omits(const struct build_options *, struct fusee_str name);
 /* The resource label `host`: the machine's name. */

@@ -26,6 +26,20 @@ void build_host(struct builder *b)
 		builder_resource(b, "host", host);
 }
 
+/* Is a lost tick of the part? */
+static bool is_of_part(uint32_t reason, const struct loss_count *n, enum build_part part)
+{
+	return n->stage == LOSS_TICK && (reason == LOSS_WAIT_LATE) == (part == BUILD_WAITS);
+}
+
+bool build_window_has_lost(const struct profiler_window *w, enum build_part part)
+{
+	for (uint32_t i = 1; i < w->losses.n; i++)
+		if (w->losses.counts[i].n && is_of_part(i, &w->losses.counts[i], part))
+			return true;
+	return false;
+}
+
 /* *a: the losses of the part. Returns the mean weight of its samples. */
 static uint64_t account_part(const struct profiler_window *w, const struct build_options *o,
 			     struct loss_account *a)
@@ -36,8 +50,7 @@ static uint64_t account_part(const struct profiler_window *w, const struct build
 	*a = w->losses;
 	loss_account_clear(a);
 	for (uint32_t i = 1; i < w->losses.n; i++)
-		if (w->losses.counts[i].stage == LOSS_TICK &&
-		    (i == LOSS_WAIT_LATE) == (o->part == BUILD_WAITS))
+		if (is_of_part(i, &w->losses.counts[i], o->part))
 			loss_account_add(a, i, w->losses.counts[i].n);
 	for (uint32_t i = 1; i < c->samples.n; i++) {
 		const struct sample_key *k = c->samples.entries[i].key;
