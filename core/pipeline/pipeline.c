@@ -140,7 +140,7 @@ void pipeline_free(struct pipeline *p)
 	process_table_free(p->processes);
 	walk_languages_free(p->walker.languages);
 	seen_frames_free(p->walker.seen);
-	free(p->walker.calls);
+	walker_forget_file(&p->walker);
 	claims_free(p->claims);
 	made_code_free(p->made);
 	files_free(p->files);
@@ -300,6 +300,7 @@ static void drop_files(struct pipeline *p, const struct pipeline_sweep *o, const
 		if (unused <= MAX_UNUSED && now - f->used_ns < UNUSED_NS)
 			continue;
 		o->forget(o->arg, i);
+		walker_forget_file(&p->walker);
 		bpf_publish_forget_file(p->o.bpf, i);
 		files_drop(p->files, i);
 	}

@@ -172,11 +172,12 @@ static bool has_jump(const struct call_file *c, const struct function *f, const 
 	if (f->hi - f->lo > MAX_CODE)
 		return true;
 	for (uint64_t at = f->lo; at < f->hi; at += PIECE) {
-		uint32_t len = (uint32_t)(f->hi - at < PIECE ? f->hi - at : PIECE);
+		uint64_t rest = f->hi - at;
+		uint32_t len = (uint32_t)(rest < PIECE ? rest : PIECE);
+		uint32_t bytes = (uint32_t)(rest < sizeof(code) ? rest : sizeof(code));
 
-		memset(code + len, 0, JUMP);
-		if (c->read(c->arg, code, f->hi - at < PIECE + JUMP ? len : PIECE + JUMP,
-			    at + c->bias))
+		memset(code + bytes, 0, sizeof(code) - bytes);
+		if (c->read(c->arg, code, bytes, at + c->bias))
 			return true;
 		for (uint32_t i = 0; i < len; i++)
 			if (may_jump(code + i, at + i, f, to))
@@ -220,18 +221,20 @@ static bool may_lead(struct call_answers *a, const struct call_file *c, uint64_t
 }
 
 bool call_may_lead(struct call_answers **answers, const struct call_file *c, uint64_t ret,
-		   uint64_t callee)
+		   uint64_t callee, bool *searched)
 {
 	struct answer *a, key = {.file = c->file,
 				 .ret = ret - c->bias,
 				 .callee = callee ? callee - c->bias : UINT64_MAX};
 
+	*searched = false;
 	if (!*answers)
 		*answers = calloc(1, sizeof(**answers));
 	if (!*answers)
 		return true;
 	a = &(*answers)->answers[(key.ret * 31 + key.callee * 7 + key.file) % ANSWERS];
 	if (a->file != key.file || a->ret != key.ret || a->callee != key.callee) {
+		*searched = true;
 		key.may = may_lead(*answers, c, ret, callee);
 		*a = key;
 	}

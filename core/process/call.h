@@ -28,7 +28,9 @@ struct call_answers;
 /* Can the call before the return address `ret` have led to the function at `callee`, of the same
  * file? Not if it names another function, which has no jump there. callee 0: to code that is in no
  * file; not if the function has no jump through a register or memory, nor to another function. true
- * also where that is not known. *answers: NULL at first; free() it. Addresses are the process's. */
+ * also where that is not known. A jump through a register does not count as one to a function of
+ * the file. *answers: NULL at first; free() it, also before a number is another file's. *searched:
+ * whether the file was read for the answer. Addresses are the process's. */
 bool call_may_lead(struct call_answers **answers, const struct call_file *, uint64_t ret,
-		   uint64_t callee);
+		   uint64_t callee, bool *searched);
 #endif

@@ -306,18 +306,25 @@ static enum learn_step prove(void *arg, struct fusee_native *n)
 	return made && lacks_row(w, p, &before, m) ? LEARN_UNKNOWN : LEARN_FAILS;
 }
 
-static bool may_lead(void *arg, struct fusee_native *n, uint64_t pc)
+static bool may_lead(void *arg, struct fusee_native *n, uint64_t pc, bool *searched)
 {
 	struct process *p = ((struct walk_context *)n->arg)->process;
 	struct process_mapping *m = process_mapping_at(p, n->u.pc - 1, n->u.time_ns);
 	struct process_mapping *of = pc ? process_mapping_at(p, pc, n->u.time_ns) : m;
 
+	*searched = false;
 	if (!m || !of || !m->file || m->file != of->file || !m->based || m->file->fd < 0 ||
 	    m->file->source.remote)
 		return true;
 	return call_may_lead(&((struct walker *)arg)->calls,
 			     &(struct call_file){m->file->fd, m->file->id, m->bias, read_code, n},
-			     n->u.pc, pc);
+			     n->u.pc, pc, searched);
+}
+
+void walker_forget_file(struct walker *w)
+{
+	free(w->calls);
+	w->calls = NULL;
 }
 
 /* The walk was truncated. Finds the guesses that would lead to the outermost frame. */

@@ -69,4 +69,6 @@ struct walker {
 void walk_stack(struct walker *, struct process *, const struct sample *, bool wait,
 		struct walk_steps **steps, struct walk *out);
 void walk_steps_release(struct walk_steps *); /* NULL is valid */
+/* A file is dropped, and its number will be another file's. */
+void walker_forget_file(struct walker *);
 #endif

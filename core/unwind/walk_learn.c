@@ -4,8 +4,9 @@
 #include "process/seen_frames.h"
 #include "unwind/internal/walk_guess.h"
 
-#define ROOM 2048u /* bytes of such a frame that are looked at */
-#define WORK 8192u /* words and steps of one sample */
+#define ROOM 2048u  /* bytes of such a frame that are looked at */
+#define WORK 8192u  /* words and steps of one sample .. */
+#define SEARCH 128u /* .. and of these, for which a file is read: some 0.1 ms */
 
 struct search {
 	struct seen_frames *seen;
@@ -18,6 +19,16 @@ struct search {
 static uint64_t key_of(const struct fusee_unwind *u)
 {
 	return u->pc << 1 | !(u->flags & FUSEE_PC_EXACT);
+}
+
+/* pc: 0, or in the function that the frame has called. */
+static bool may_lead(struct search *s, struct fusee_native *n, uint64_t pc)
+{
+	bool searched, may = s->ops->may_lead(s->ops->arg, n, pc, &searched);
+
+	if (searched)
+		s->work = s->work > SEARCH ? s->work - SEARCH : 1;
+	return may;
 }
 
 static bool resolve(struct search *s, struct fusee_native *n);
@@ -36,7 +47,7 @@ static bool reaches_end(struct search *s, struct fusee_native *n)
 		case LEARN_NEXT:
 			if (n->u.sp <= before.sp ||
 			    (!(n->u.flags & FUSEE_PC_EXACT) &&
-			     !s->ops->may_lead(s->ops->arg, n, before.pc - 1)))
+			     !may_lead(s, n, before.pc - !(before.flags & FUSEE_PC_EXACT))))
 				return false;
 			n->u.flags &= ~(uint32_t)(FUSEE_SIGNAL | FUSEE_FIRST | FUSEE_INEXPRESSIBLE);
 			break;
@@ -78,7 +89,7 @@ static bool leads(struct search *s, struct fusee_native *n, uint64_t offset)
 		return false;
 	s->out->at[s->out->n++] = (struct walk_guess){before.pc, before.sp, word, sp};
 	go_to(&n->u, word, sp);
-	good = s->ops->may_lead(s->ops->arg, n, 0) && reaches_end(s, n);
+	good = may_lead(s, n, 0) && reaches_end(s, n);
 	n->u = before;
 	if (!good)
 		s->out->n = guesses;

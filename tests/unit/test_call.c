@@ -44,7 +44,10 @@ static struct call_file self(struct fusee_native *n, const char *path)
 static bool may(struct call_answers **a, const struct call_file *c, const char *ret,
 		const char *callee)
 {
-	return call_may_lead(a, c, (uint64_t)(uintptr_t)ret, (uint64_t)(uintptr_t)callee);
+	bool searched;
+
+	return call_may_lead(a, c, (uint64_t)(uintptr_t)ret, (uint64_t)(uintptr_t)callee,
+			     &searched);
 }
 
 TEST(a_call_leads_to_the_function_that_it_names_or_that_this_jumps_to)

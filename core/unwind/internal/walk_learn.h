@@ -25,8 +25,8 @@ typedef enum learn_step learn_step(void *arg, struct fusee_native *);
 struct learn_ops {
 	learn_step *step;
 	/* u is at a caller. Can its call have led to the frame before, of this pc? Or, 0, to code
-	 * that was made at run time? */
-	bool (*may_lead)(void *arg, struct fusee_native *, uint64_t pc);
+	 * that was made at run time? *searched: whether the file was read for the answer. */
+	bool (*may_lead)(void *arg, struct fusee_native *, uint64_t pc, bool *searched);
 	void *arg;
 };
 
