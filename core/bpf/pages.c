@@ -69,6 +69,11 @@ static void set_seen(struct paged_table *t, uint32_t page)
 	t->seen[page / 8] |= (uint8_t)(1u << page % 8);
 }
 
+static bool was_seen(const struct paged_table *t, uint32_t page)
+{
+	return t->seen[page / 8] >> page % 8 & 1;
+}
+
 /* The page in this frame was read. */
 static void note_seen(struct frames *fs, uint32_t frame)
 {
@@ -183,7 +188,7 @@ static void evict_idle(struct bpf_sampler *b, uint32_t n)
 	for (uint32_t f = 0; f < fs->n && n; f++) {
 		const struct frame_owner *o = &fs->owners[f];
 
-		if (!o->table || o->remembered ||
+		if (!o->table || o->remembered || was_seen(o->table, o->page) ||
 		    __atomic_load_n(&fs->states[f].used, __ATOMIC_RELAXED))
 			continue;
 		if (evict_page(b, f, PAGE_NEVER))
