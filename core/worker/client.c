@@ -544,6 +544,7 @@ static void wake_delayed(struct worker *w)
 {
 	struct client_request **at = &w->delayed, *req;
 	uint64_t now = clock_now();
+	int r;
 
 	while ((req = *at)) {
 		if (req->not_before > now) {
@@ -551,8 +552,12 @@ static void wake_delayed(struct worker *w)
 			continue;
 		}
 		*at = (void *)req->item.next;
-		if (!finish_without_worker(w, req) && turns_add(&w->queues[req->lane], &req->item))
-			fail(w, req, -ENOMEM, "no memory for the request");
+		r = finish_without_worker(w, req) ? 0
+						  : turns_add(&w->queues[req->lane], &req->item);
+		if (r)
+			fail(w, req, r,
+			     r == -EBUSY ? "its user has too many files that wait for the worker"
+					 : "no memory for the request");
 	}
 }
 
