@@ -48,10 +48,14 @@ export async function showGraph(root, current, onKey) {
 	}
 	const own = frame;
 	await loaded;
-	before?.remove();
+	if (own !== frame) // a newer one is being loaded
+		return;
+	for (const other of root.querySelectorAll("iframe"))
+		if (other !== own)
+			other.remove();
 	own.className = "";
-	if (frame.contentDocument && !frame.contentDocument.getElementById("canvas"))
-		throw new Error(problem(frame.contentDocument.body.textContent));
+	if (own.contentDocument && !own.contentDocument.getElementById("canvas"))
+		throw new Error(problem(own.contentDocument.body.textContent));
 }
 function problem(text) {
 	try {

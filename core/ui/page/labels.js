@@ -32,6 +32,8 @@ function group({ key, n, values }, total, diff) {
 }
 export async function showLabels(root, current) {
 	const { labels, total, base } = await data("labels", current);
+	if (current !== selection)
+		return;
 	root.replaceChildren(...labels.flatMap(l => group(l, total, base)));
 	root.hidden = !labels.length;
 }

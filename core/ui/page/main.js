@@ -108,12 +108,15 @@ function fail(e) {
 	$("problem").textContent = short(e.message);
 	$("problem").hidden = false;
 }
-let shows = 0;
-// A view that is ready late must not replace a view that was selected after it.
+let shows = 0, supersede = () => {};
+// A view that is ready late must not replace a view that was selected after it: that ends its show, as a frame that is
+// removed before it is loaded never says so.
 async function showView(s, view) {
 	const own = ++shows, into = view.name === "graph" ? $("view") : element("div");
+	supersede();
+	const superseded = new Promise(done => { supersede = done; });
 	try {
-		await view.show(into, s);
+		await Promise.race([view.show(into, s), superseded]);
 	} finally {
 		if (own === shows && into !== $("view"))
 			$("view").replaceChildren(...into.childNodes);
@@ -136,7 +139,8 @@ async function show(s) {
 	}
 	// the view is requested first, as the server answers one request after the other
 	const shown = showView(s, view), settled = shown.catch(() => {});
-	const some = s.file === null ? [] : [settled.then(() => showHead(s)), settled.then(() => showLabels($("labels"), s))];
+	const behind = request => settled.then(() => s === selection && request());
+	const some = s.file === null ? [] : [behind(() => showHead(s)), behind(() => showLabels($("labels"), s))];
 	const failed = (await Promise.allSettled([shown, ...some])).filter(result => result.status === "rejected");
 	if (s === selection)
 		$("problem").hidden = !failed.length;
