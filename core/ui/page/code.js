@@ -2,7 +2,7 @@
 // The instructions of a function, with the samples of each. Long stretches without samples are folded.
 import { button, element } from "./element.js";
 import { amountOf, fileName, percent, rounded, share, short } from "./numbers.js";
-import { functionsOf, glance, heading } from "./hottest.js";
+import { functionsOf, glance, heading, missing } from "./hottest.js";
 import { LIBRARY } from "./table.js";
 
 const SELF = 1, TOTAL = 2, TEXT = 3, FILE = 4, LINE = 5, BASE_SELF = 6, BASE_TOTAL = 7;
@@ -74,13 +74,13 @@ function one(f, d, s) {
 	table.createTHead().append(head);
 	fill(table.createTBody(), f.instructions, d, f);
 	scroll.append(table);
-	const out = [heading(f.name, s), element("p", `${short(f.library || f.file)}  ·  self ${value(f.self, f.base_self, d) || 0}, total ` +
+	const out = [heading(d, s), element("p", `${short(f.library || f.file)}  ·  self ${value(f.self, f.base_self, d) || 0}, total ` +
 		`${value(f.total, f.base_total, d) || 0} (${percent(f.total, d.total)})`), ...notes(f)];
 	return f.instructions.length ? [...out, scroll] : out;
 }
 export async function showCode(root, selection) {
-	const answers = await functionsOf("code", selection, f => f[LIBRARY]), parts = answers.flatMap(d => d.functions.flatMap(f => one(f, d, selection)));
-	const box = element("div", null, "source code");
+	const answers = await functionsOf("code", selection, f => f[LIBRARY]), box = element("div", null, "source code");
+	const parts = [...answers.flatMap(d => d.functions.flatMap(f => one(f, d, selection))), ...missing(answers)];
 	box.append(...glance(selection, "instructions"), ...parts);
 	root.replaceChildren(parts.length ? box : element("p", selection.function ? "No selected sample has this function." : "No selected sample has an instruction.", "empty"));
 	if (!selection.function)

@@ -2,7 +2,7 @@
 // The source lines of a function, with the samples of each.
 import { element } from "./element.js";
 import { amountOf, percent, rounded, share, short } from "./numbers.js";
-import { functionsOf, glance, heading } from "./hottest.js";
+import { functionsOf, glance, heading, missing } from "./hottest.js";
 import { FILE } from "./table.js";
 
 // While no function is selected: lines on either side of a line with samples, and lines of a file that was not found.
@@ -44,7 +44,7 @@ function gap() {
 	return tr;
 }
 function one(f, d, s, whole) {
-	const table = element("table"), head = element("tr"), scroll = element("div"), out = [heading(f.name, s)];
+	const table = element("table"), head = element("tr"), scroll = element("div"), out = [heading(d, s)];
 	const wide = d.base === undefined ? "" : "wide";
 	for (const [text, className] of [["self", wide], ["total", wide], ["line", "line"], ["source", "text"]]) {
 		const th = element("th", null, className);
@@ -66,7 +66,8 @@ export async function showSource(root, selection) {
 	const answers = await functionsOf("source", selection, f => f[FILE]), lines = answers.flatMap(d => d.functions.flatMap(f => f.found ? f.lines : []));
 	const whole = lines.reduce((most, [, , total]) => Math.max(most, total), 1);
 	const isFound = d => d.functions.some(f => f.found);
-	const parts = answers.sort((a, b) => isFound(b) - isFound(a)).flatMap(d => d.functions.flatMap(f => one(f, d, selection, selection.function ? f.total : whole)));
+	const known = answers.sort((a, b) => isFound(b) - isFound(a)).flatMap(d => d.functions.flatMap(f => one(f, d, selection, selection.function ? f.total : whole)));
+	const parts = [...known, ...missing(answers)];
 	const box = element("div", null, "source");
 	box.append(...glance(selection, "lines"), ...parts);
 	root.replaceChildren(parts.length ? box : element("p", selection.function ? "No line of this function is known." :
