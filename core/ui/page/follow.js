@@ -4,7 +4,7 @@
 import { select, selection } from "./address.js";
 
 const EVERY = 3000, PAUSE = 9; // ms; and as many times what an update takes, so that the server has other work too
-let pressed = false;
+let pressed = false, update = null; // the selection of the latest update
 
 // The selection up to now. A narrower range than all that is shown keeps its times.
 export function upTo(now, s) {
@@ -20,19 +20,37 @@ function inUse(s) {
 }
 // Whether an update would show anything new.
 const shows = s => s.view === "time" || (s.file === "all" && s.from === s.span_from && s.to === s.span_to);
-// done(): is resolved when what was selected is shown.
+// Whether no update is due: nobody follows, it would show nothing new, or it would disturb.
+const rests = s => !s.follow || !shows(s) || inUse(s);
+export const isUpdate = s => s === update;
+// An update that is ready when one has begun to use what it would replace: the next comes when that is over.
+export const isHeld = s => isUpdate(s) && inUse(s);
+
+// Waits until what is selected is shown: a show that another supersedes ends at once.
+async function settled(done) {
+	let last;
+	do {
+		last = done();
+		await last;
+	} while (last !== done());
+}
+// done(): is resolved when what was selected is shown, or is superseded by another show, which is then of done().
 export async function follow(done) {
 	addEventListener("pointerdown", () => { pressed = true; }, true);
 	for (const name of ["pointerup", "pointercancel"])
 		addEventListener(name, () => { pressed = false; }, true);
+	addEventListener("pointermove", e => { pressed = e.buttons !== 0; }, true); // the end of a press may be seen by none, as in a frame
 	for (let took = 0; ;) {
 		await new Promise(next => setTimeout(next, Math.max(EVERY, took * PAUSE)));
-		if (!selection.follow || !shows(selection) || inUse(selection))
+		if (rests(selection))
 			continue;
-		await done();
+		await settled(done);
+		if (rests(selection))
+			continue;
 		const begin = performance.now();
 		select(upTo(Date.now(), selection), false);
-		await done();
+		update = selection;
+		await settled(done);
 		took = performance.now() - begin;
 	}
 }

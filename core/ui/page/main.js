@@ -4,7 +4,7 @@ import { onSelect, query, select, selection } from "./address.js";
 import { about, data, hold } from "./data.js";
 import { $, button, element, fill } from "./element.js";
 import { chooseAll, counted, files, hasAll, lookForFiles, nameOf, place, showFiles, when } from "./files.js";
-import { follow, toggleFollowing } from "./follow.js";
+import { follow, isHeld, toggleFollowing } from "./follow.js";
 import { showGraph, zoomed } from "./graph.js";
 import { showLabels, toggle } from "./labels.js";
 import { amountOf, rounded, short } from "./numbers.js";
@@ -118,7 +118,7 @@ async function showView(s, view) {
 	try {
 		await Promise.race([view.show(into, s), superseded]);
 	} finally {
-		if (own === shows && into !== $("view"))
+		if (own === shows && into !== $("view") && !isHeld(s))
 			$("view").replaceChildren(...into.childNodes);
 	}
 }
@@ -139,7 +139,7 @@ async function show(s) {
 	}
 	// the view is requested first, as the server answers one request after the other
 	const shown = showView(s, view), settled = shown.catch(() => {});
-	const behind = request => settled.then(() => s === selection && request());
+	const behind = request => settled.then(() => s === selection && !isHeld(s) && request());
 	const some = s.file === null ? [] : [behind(() => showHead(s)), behind(() => showLabels($("labels"), s))];
 	const failed = (await Promise.allSettled([shown, ...some])).filter(result => result.status === "rejected");
 	if (s === selection)
