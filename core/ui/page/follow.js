@@ -10,7 +10,10 @@ let pressed = false, update = null; // the selection of the latest update
 export function upTo(now, s) {
 	const to = String(now), moved = (from, end) => from && end ? String(Math.max(0, Number(from) + now - Number(end))) : from;
 	const span = { span_from: moved(s.span_from, s.span_to), span_to: to }, all = s.file === "all" && s.from === s.span_from && s.to === s.span_to;
-	return all ? { ...span, from: span.span_from, to } : span;
+	if (!all)
+		return span;
+	const isBefore = s.base === "all" && s.from && s.base_to === s.from; // the base is the time before: it stays that
+	return { ...span, from: span.span_from, to, ...(isBefore ? { base_from: moved(s.base_from, s.to), base_to: span.span_from } : {}) };
 }
 // Whether an update would disturb: a dialog, a drag, marked text, the keyboard in the view, a place in the flame graph.
 function inUse(s) {

@@ -50,16 +50,17 @@ function controls(s, by, list) {
 	box.append(label, group);
 	return box;
 }
+// An update may move the times before it is drawn: a click is for those that are selected then.
 function ranges(s) {
 	const box = element("div", null, "tools"), all = s.file === "all", narrowed = all && (s.from !== s.span_from || s.to !== s.span_to);
 	box.append(element("span", all ? `all views show ${rangeText(s.from, s.to)}` :
 		"the other views show one profile: drag over a range to see all profiles of it"));
 	if (narrowed)
-		box.append(button("show only this range", () => select({ span_from: s.from, span_to: s.to })),
-			button("select all that is shown", () => select({ from: s.span_from, to: s.span_to })));
+		box.append(button("show only this range", () => select({ span_from: selection.from, span_to: selection.to, follow: "" })),
+			button("select all that is shown", () => select({ from: selection.span_from, to: selection.span_to })));
 	if (all && s.from && s.to && s.base === null)
 		box.append(button("compare with the time before", () => select({
-			base: "all", base_from: String(Math.max(0, 2 * s.from - s.to)), base_to: s.from,
+			base: "all", base_from: String(Math.max(0, 2 * selection.from - selection.to)), base_to: selection.from,
 		})));
 	return box;
 }

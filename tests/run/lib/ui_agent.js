@@ -79,6 +79,19 @@ async function selected(v) {
 	await v.select(() => v.page.click("#view button:text-is('follow')"));
 	const again = await grows(steady(() => inChart(v)), then);
 	ok("and begins with one", again > then, [then, again]);
+	const m = await steps(v);
+	await drag(v, 0, Math.max(0, Math.floor(m / 3) - 1), m);
+	await v.shown("time");
+	await v.select(() => v.page.click("#view button:text-is('show only this range')"));
+	ok("a range that is shown alone is kept: following has ended", !v.page.url().includes("follow="), v.page.url());
+}
+// What an update at 250 selects.
+async function updates(v) {
+	const all = { file: "all", from: "100", to: "200", span_from: "100", span_to: "200", base: "all", base_from: "0", base_to: "100" };
+	const at = s => v.page.evaluate(async selection => JSON.stringify((await import(new URL("follow.js", location.href).href)).upTo(250, selection)), s);
+	is("the time before stays the time before", await at(all), '{"span_from":"150","span_to":"250","from":"150","to":"250","base_from":"50","base_to":"150"}');
+	is("another base stays where it is", await at({ ...all, base_to: "90" }), '{"span_from":"150","span_to":"250","from":"150","to":"250"}');
+	is("as a narrower range does", await at({ ...all, from: "120", base_to: "120" }), '{"span_from":"150","span_to":"250"}');
 }
 run(async () => {
 	const { child, address } = await serve(["ui", "--no-browser", "--agent", "--socket", `${dir}/control`]);
@@ -87,6 +100,7 @@ run(async () => {
 	await grown(v);
 	await table(v);
 	await selected(v);
+	await updates(v);
 	const errors = v.errors.filter(e => !/400/.test(e)); // before the first profile there is none
 	ok("no error on the way", !errors.length, errors);
 	await v.close();
