@@ -3,6 +3,7 @@
 import { button, element } from "./element.js";
 import { amountOf, fileName, percent, rounded, share, short } from "./numbers.js";
 import { functionsOf, glance, heading, missing } from "./hottest.js";
+import { isUpdate } from "./follow.js";
 import { LIBRARY } from "./table.js";
 
 const SELF = 1, TOTAL = 2, TEXT = 3, FILE = 4, LINE = 5, BASE_SELF = 6, BASE_TOTAL = 7;
@@ -83,7 +84,7 @@ export async function showCode(root, selection) {
 	const parts = [...answers.flatMap(d => d.functions.flatMap(f => one(f, d, selection))), ...missing(answers)];
 	box.append(...glance(selection, "instructions"), ...parts);
 	root.replaceChildren(parts.length ? box : element("p", selection.function ? "No selected sample has this function." : "No selected sample has an instruction.", "empty"));
-	if (!selection.function)
+	if (!selection.function || isUpdate(selection))
 		return;
 	const rows = [...box.querySelectorAll("tr.hot")], heat = r => parseFloat(r.style.getPropertyValue("--heat"));
 	requestAnimationFrame(() => rows.sort((a, b) => heat(b) - heat(a))[0]?.scrollIntoView({ block: "center" }));

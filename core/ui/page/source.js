@@ -3,6 +3,7 @@
 import { element } from "./element.js";
 import { amountOf, percent, rounded, share, short } from "./numbers.js";
 import { functionsOf, glance, heading, missing } from "./hottest.js";
+import { isUpdate } from "./follow.js";
 import { FILE } from "./table.js";
 
 // While no function is selected: lines on either side of a line with samples, and lines of a file that was not found.
@@ -72,6 +73,6 @@ export async function showSource(root, selection) {
 	box.append(...glance(selection, "lines"), ...parts);
 	root.replaceChildren(parts.length ? box : element("p", selection.function ? "No line of this function is known." :
 		"No line is known: programs were built without -g, or their debug symbols are not installed.", "empty"));
-	if (selection.function)
-		box.querySelector("tr.hot")?.scrollIntoView({ block: "center" });
+	if (selection.function && !isUpdate(selection)) // is not in the page yet
+		requestAnimationFrame(() => box.querySelector("tr.hot")?.scrollIntoView({ block: "center" }));
 }
