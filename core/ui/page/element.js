@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes elements. Texts from profiles are not trusted: they are set as textContent, never as HTML, and without
 // characters that would reverse or hide what is beside them.
-import { printable, rounded } from "./numbers.js";
+import { printable, rounded, short } from "./numbers.js";
 
 export const $ = id => document.getElementById(id);
 export function element(tag, text, className) {
@@ -23,6 +23,11 @@ export function button(text, onclick, className) {
 	b.type = "button";
 	b.onclick = onclick;
 	return b;
+}
+// Shows an error beside the view, until something is shown without one.
+export function fail(e) {
+	$("problem").textContent = short(e.message);
+	$("problem").hidden = false;
 }
 // options: [value, text]
 export function fill(list, options, value) {

@@ -2,7 +2,7 @@
 // The page of `fusee ui`: its head, its views and its keys.
 import { onSelect, query, select, selection } from "./address.js";
 import { about, data, hold } from "./data.js";
-import { $, button, element, fill } from "./element.js";
+import { $, button, element, fail, fill } from "./element.js";
 import { chooseAll, counted, files, hasAll, lookForFiles, nameOf, place, showFiles, when } from "./files.js";
 import { follow, isHeld, toggleFollowing } from "./follow.js";
 import { showGraph, zoomed } from "./graph.js";
@@ -104,10 +104,6 @@ $("tabs").onkeydown = moveTab;
 
 // ---- views ----
 
-function fail(e) {
-	$("problem").textContent = short(e.message);
-	$("problem").hidden = false;
-}
 let shows = 0, supersede = () => {};
 // A view that is ready late must not replace a view that was selected after it: that ends its show, as a frame that is
 // removed before it is loaded never says so.

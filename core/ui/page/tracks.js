@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each thread did when, of a profile whose samples have times: a row for each, dark where it ran all the time.
 import { threads } from "./data.js";
-import { button, element, svg } from "./element.js";
+import { $, button, element, fail, svg } from "./element.js";
 import { amountOf, rounded, short } from "./numbers.js";
 import { select } from "./address.js";
 import { toggle } from "./labels.js";
@@ -131,7 +131,7 @@ function lanes(d, s, again) {
 	});
 	more.hidden = !d.others;
 	if (!d.tracks.length)
-		return [element("p", "No thread has this in its name.", "empty")];
+		return [element("p", state.text ? "No thread has this in its name or number." : "No thread has a selected sample.", "empty")];
 	both.append(namesOf(d, s), makeChart(d, s, width, hint));
 	return [both, more, hint, element("p", notes.join("  ·  "), "notes")];
 }
@@ -147,9 +147,17 @@ export async function showTracks(root, s) {
 	}
 	let asks = 0;
 	async function again() {
-		const own = ++asks, d = await listed(s);
-		if (own === asks)
+		const own = ++asks;
+		try {
+			const d = await listed(s);
+			if (own !== asks || !content.isConnected)
+				return;
 			content.replaceChildren(...lanes(d, s, again));
+			$("problem").hidden = true;
+		} catch (e) {
+			if (own === asks && content.isConnected)
+				fail(e);
+		}
 	}
 	const held = document.activeElement?.id === "chart";
 	tools.append(search(again), element("span", s.from || s.to ? `all views show ${momentText(s.from, s.to)}` : "drag over a range, and all views show it"));
