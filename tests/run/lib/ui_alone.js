@@ -7,13 +7,14 @@ const [address] = process.argv.slice(2);
 const { ok, is, run } = require("./browser.js");
 const { ask, number, View } = require("./ui_view.js");
 const VIEWS = ["files", "graph", "table", "callers", "source", "code", "calls", "time", "tracks"];
-// What no text may have that is shown: it moves the cursor of a terminal, reverses text or hides it.
-const BAD = "[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u061c\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff]";
+// What no text may have that is shown: it moves the cursor of a terminal, reverses text or hides it. As in core/base/utf8.c.
+const BAD = "[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff" +
+	"\\ufff9-\\ufffb\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e007f}]";
 let browser;
 
 // All texts and attributes of a page that a person may see or hear, in which something is bad.
 function badTexts(bad) {
-	const pattern = new RegExp(bad), found = [];
+	const pattern = new RegExp(bad, "u"), found = [];
 	const look = (what, text) => text && pattern.test(text) && found.push([what, text.slice(0, 60)]);
 	look("title", document.title);
 	look("canvas", window.fusee?.svg().match(pattern)?.[0]);
