@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/saturate.h"
 #include "base/str.h"
 #include "report/labels.h"
 #include "report/model.h"
@@ -78,10 +79,19 @@ static void find_keys(struct keys *k, const struct fusee_profile *p)
 		add_key(k, fusee_text("tid"));
 }
 
+/* Of both sides; each may be at the limit of its type. */
+static int64_t size_of(const struct value *v)
+{
+	int64_t sum = v->f->total;
+
+	saturate_add(&sum, v->f->base_total);
+	return sum;
+}
+
 static int by_size(const void *a, const void *b)
 {
 	const struct value *x = a, *y = b;
-	int64_t v = x->f->total + x->f->base_total, w = y->f->total + y->f->base_total;
+	int64_t v = size_of(x), w = size_of(y);
 
 	if (x->key != y->key)
 		return x->key < y->key ? -1 : 1;
