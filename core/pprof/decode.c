@@ -241,6 +241,7 @@ static int read_location(struct decoder *d, const Location *l)
 	struct fusee_location to = {.address = l->address};
 	const struct fusee_line *lines;
 	const char *name, *outer;
+	uint32_t index;
 
 	if (l->mapping_id && !mapping)
 		return fail(d, -EINVAL, "a location's mapping is not in the profile");
@@ -260,8 +261,10 @@ static int read_location(struct decoder *d, const Location *l)
 		find_interpreter(d, mapping, outer, &to);
 	else if (l->n_line && !(to.flags & FUSEE_LOCATION_REASON))
 		to.frame_type = language_of(d, l);
-	d->locations.at[d->locations.n++] = (struct pprof_id){
-		.id = l->id, .index = builder_location(d->b, &to, lines, (uint32_t)l->n_line)};
+	index = builder_location(d->b, &to, lines, (uint32_t)l->n_line);
+	if (index == BUILDER_NONE) /* else a sample of it would seem damaged */
+		return fail(d, -ENOMEM, "no memory");
+	d->locations.at[d->locations.n++] = (struct pprof_id){.id = l->id, .index = index};
 	return 0;
 }
 
