@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,12 +225,22 @@ static int read_profile(struct ui_file *file, const char **text)
 
 /* ---- ahead ---- */
 
+static void release(struct ui_ahead *a)
+{
+	if (!atomic_exchange(&a->is_released, true))
+		return;
+	profile_file_free(a->file.profile);
+	free(a->file.path);
+	free(a);
+}
+
 static void *read_ahead(void *arg)
 {
 	struct ui_ahead *a = arg;
 	const char *text;
 
 	read_profile(&a->file, &text); /* an error comes again when the profile is needed */
+	release(a);
 	return NULL;
 }
 
@@ -242,11 +253,13 @@ void ui_files_ahead(struct ui_files *f)
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return;
-	a->file.path = f->files[0].path;
-	if (pthread_create(&a->thread, NULL, read_ahead, a))
-		free(a); /* it is read when it is needed */
-	else
+	a->file.path = strdup(f->files[0].path);
+	if (a->file.path && !pthread_create(&a->thread, NULL, read_ahead, a)) {
 		f->ahead = a;
+		return;
+	}
+	free(a->file.path); /* it is read when it is needed */
+	free(a);
 }
 
 /* Waits until the profile is read. */
@@ -263,7 +276,17 @@ static void take_ahead(struct ui_files *f)
 	file->loaded_bytes = a->file.loaded_bytes;
 	f->changes++;
 	f->ahead = NULL;
-	free(a);
+	a->file.profile = NULL;
+	release(a);
+}
+
+/* Does not wait: a large profile takes seconds to read. */
+static void abandon_ahead(struct ui_files *f)
+{
+	if (!f->ahead)
+		return;
+	pthread_detach(f->ahead->thread);
+	release(f->ahead);
 }
 
 /* ---- in memory ---- */
@@ -307,7 +330,7 @@ int ui_files_profile(struct ui_files *f, uint32_t number, const struct fusee_pro
 
 void ui_files_close(struct ui_files *f)
 {
-	take_ahead(f);
+	abandon_ahead(f);
 	for (uint32_t i = 0; i < f->n; i++) {
 		profile_file_free(f->files[i].profile);
 		free(f->files[i].path);

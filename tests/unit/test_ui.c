@@ -4,6 +4,7 @@
  * page. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/time.h>
 
 #include <fusee/helpers.h>
@@ -361,6 +362,34 @@ static void write_profile(const char *path)
 	CHECK(!fclose(f));
 	buf_fini(&bytes);
 	builder_free(b);
+}
+
+/* Files are closed before the thread that reads ahead has ended, behind that, and when they have
+ * its profile. */
+TEST(reading_ahead_is_not_waited_for)
+{
+	char path[250], *paths[] = {path};
+
+	put_file("ahead/one.pb.gz", "");
+	snprintf(path, sizeof(path), "%s/ahead/one.pb.gz", test_dir());
+	write_profile(path);
+	for (int i = 0; i < 40; i++) {
+		const struct fusee_profile *p = NULL;
+		struct ui_files f = {0};
+		struct buf error = {0};
+
+		CHECK_INT(ui_files_open(&f, paths, 1), 0);
+		ui_files_ahead(&f);
+		CHECK(f.ahead && f.ahead->file.path != f.files[0].path);
+		while (i % 3 == 1 && !f.ahead->is_released)
+			sched_yield();
+		if (i % 3 == 2) {
+			CHECK_INT(ui_files_profile(&f, 0, &p, &error), 0);
+			CHECK(p && p->samples.n && !f.ahead);
+		}
+		ui_files_close(&f);
+		CHECK(!f.ahead && !f.n);
+	}
 }
 
 static char folder[200];

@@ -24,10 +24,11 @@ struct ui_file {
 };
 
 /* The only file of the command line is read while the browser loads the page. The thread has this
- * until it is joined. */
+ * until it ends, or longer than the files if they are closed before. */
 struct ui_ahead {
 	pthread_t thread;
-	struct ui_file file; /* path, and what is read */
+	struct ui_file file;      /* a path of its own, and what is read */
+	_Atomic bool is_released; /* by the thread or by the files: the other frees it */
 };
 
 struct ui_files {
@@ -43,7 +44,8 @@ struct ui_files {
 int ui_files_open(struct ui_files *, char *const *paths, uint32_t n);
 /* Begins to read the profile in a thread, if there is one file. */
 void ui_files_ahead(struct ui_files *);
-void ui_files_close(struct ui_files *); /* {0} is fine */
+/* {0} is fine. It does not wait for the thread. */
+void ui_files_close(struct ui_files *);
 /* Looks again for files of the folder, and at the times of all. 0 or -ENOMEM. */
 int ui_files_look(struct ui_files *);
 /* The profile of a file, which is valid until UI_MAX_LOADED - 1 others were loaded. 0; -ENOENT: no
