@@ -23,7 +23,7 @@ function inUse(s) {
 }
 // Whether an update would show anything new.
 const shows = s => s.view === "time" || (s.file === "all" && s.from === s.span_from && s.to === s.span_to);
-// Whether no update is due: nobody follows, it would show nothing new, or it would disturb.
+// Whether no update is due: none is wished, it would show nothing new, or it would disturb.
 const rests = s => !s.follow || !shows(s) || inUse(s);
 export const isUpdate = s => s === update;
 // An update that is ready when one has begun to use what it would replace: the next comes when that is over.
