@@ -212,6 +212,20 @@ async function source(address) {
 	is("and runs nothing", await v.page.evaluate(() => window.pwned), undefined);
 	await v.close();
 }
+// Functions of the same name in two libraries; one that cannot be read.
+async function namesakes() {
+	const { address } = await serve(["ui", "--no-browser", "namesakes.pb.gz"]), v = await View.open(`${address}#file=0&view=code`);
+	const heads = () => v.page.$$eval("#view h2", all => all.map(h => h.textContent)), names = await heads();
+	ok("namesakes of two libraries have their libraries' names", names.length === 2 && names.every((name, i) => name.startsWith("work") && name.includes(["a.so", "b.so"][i])), names);
+	await v.select(() => v.page.click("#view h2 button >> nth=1"));
+	ok("by which a click selects one", (await heads()).join() === names[1] && (await v.text()).includes("/lib/b.so"), await v.text());
+	await v.page.route(url => url.pathname.endsWith("code.json") && url.searchParams.get("function") === names[0], route => route.abort());
+	await v.page.reload(); // forgets the answers
+	await v.shown("code");
+	await v.select(() => v.page.click("#chosen button"));
+	ok("of which one cannot be read: the other is there", (await heads()).join() === names[1] && (await v.text()).includes(`${names[0]}: `), await v.text());
+	await v.close();
+}
 async function comparison(address) {
 	const v = await View.open(`${address}#file=${await number(address, "after.pb.gz")}&view=table`);
 	await v.select(() => v.page.selectOption("#base", { label: "before.pb.gz" }));
@@ -360,8 +374,13 @@ async function threads(address) {
 	ok("a search finds one", (await v.text(".threads")).startsWith("worker-99") && (await v.page.evaluate(() => document.activeElement.value)) === "worker-99", await v.text(".threads"));
 	await v.page.fill("#search", "none of them");
 	await v.until(() => document.querySelector("#view .empty"));
+	await v.page.route(/tracks\.json.*thread=fails/, route => route.abort());
+	await v.page.fill("#search", "fails");
+	await v.until(() => !document.getElementById("problem").hidden);
+	const problem = await v.text("#problem");
 	await v.page.fill("#search", "");
-	await v.until(() => document.querySelectorAll(".threads li").length === 64);
+	await v.until(() => document.querySelectorAll(".threads li").length === 64 && document.getElementById("problem").hidden);
+	ok("a search that fails says so, until one succeeds", problem.includes("does not answer"), problem);
 	await v.page.goto(`${address}#file=${await number(address, "now.pb.gz")}&view=tracks`);
 	await v.page.reload();
 	await v.shown("tracks");
@@ -444,6 +463,7 @@ run(async chromium => {
 	await calls(address);
 	await share(address);
 	await source(address);
+	await namesakes();
 	await threads(address);
 	await comparison(address);
 	await manyPages(address);

@@ -51,6 +51,14 @@ async function table(v) {
 	is("and has what was searched", await v.page.inputValue("#search"), "heavy|light");
 	ok("its shares are the program's", /^\d.*\b(5\d|6\d|7\d|8\d)\.\d %/.test(await v.row("heavy")), await v.rows());
 	await v.page.fill("#search", "");
+	const graph = /graph\.html/;
+	await v.page.route(graph, () => {}); // it never comes, and an update waits for it
+	await v.page.click("#tab-graph");
+	await new Promise(done => setTimeout(done, 4000));
+	await v.tab("table");
+	const still = await value(), on = await grows(value, still);
+	ok("a flame graph that never comes holds nothing up", on > still, [still, on]);
+	await v.page.unroute(graph);
 	await v.page.click("#tab-graph");
 	await v.shown("graph");
 	const all = steady(async () => (await v.box("all")).value), wide = await all(), wider = await grows(all, wide);
