@@ -5,6 +5,7 @@
 #include <fusee/testing.h>
 
 #include "dumpfile.h"
+#include "texts.h"
 
 extern const struct fusee_plugin fusee_plugin;
 
@@ -467,6 +468,49 @@ TEST(memory)
 		CHECK(dump_lookup(d, 0xffff0000, 60000, &f) && f.name.len == 5);
 		dump_free(d);
 	}
+}
+
+/* The next name, from *n on, whose hash (FNV-1a, folded) has 10 bits of zero: such names all begin
+ * at the first slot. */
+static struct fusee_str colliding(char name[16], uint32_t *n)
+{
+	uint64_t h;
+
+	do {
+		snprintf(name, 16, "f%u", (*n)++);
+		h = 0xcbf29ce484222325u;
+		for (const char *c = name; *c; c++)
+			h = (h ^ (uint8_t)*c) * 0x100000001b3u;
+		h ^= h >> 32;
+	} while (h & 0x3ff);
+	return fusee_text(name);
+}
+
+/* Names chosen such that their hashes are alike cost no long searches: those beyond 64 are kept
+ * again at each use, and all are right. */
+TEST(names_that_collide)
+{
+	static uint32_t before[200];
+	struct texts t = {0};
+	uint32_t shared = 0, same, other;
+	char name[16];
+
+	for (uint32_t pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0, n = 0; i < 200; i++) {
+			struct fusee_str want = colliding(name, &n);
+			uint32_t text;
+
+			CHECK(texts_add(&t, want, &text));
+			CHECK(fusee_text_same(texts_get(&t, text), want));
+			shared += pass && text == before[i];
+			before[i] = text;
+		}
+	}
+	CHECK_INT(shared, 64);
+	CHECK(texts_add(&t, fusee_text("another"), &same));
+	CHECK(texts_add(&t, fusee_text("another"), &other));
+	CHECK_INT(same, other);
+	texts_fini(&t);
 }
 
 /* ---- the plugin ---- */

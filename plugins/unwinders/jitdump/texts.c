@@ -6,6 +6,8 @@
 
 #include <fusee/bytes.h>
 
+#define MAX_TURNS 64u /* of a search for a slot; beyond, a text is kept again */
+
 void texts_fini(struct texts *t)
 {
 	free(t->at);
@@ -35,11 +37,14 @@ static uint32_t hash(struct fusee_str s)
 	return (uint32_t)(h ^ h >> 32);
 }
 
-/* The slot that has the text, or would have it. */
+/* The slot that has the text, or would have it. NULL: none within MAX_TURNS. A process chooses its
+ * names, and may choose such that all begin at the same slot. */
 static uint32_t *slot_of(const struct texts *t, struct fusee_str s)
 {
-	for (uint32_t i = hash(s);; i++) {
-		uint32_t *slot = &t->slots[i & (t->nslots - 1)];
+	uint32_t first = hash(s);
+
+	for (uint32_t i = 0; i < MAX_TURNS; i++) {
+		uint32_t *slot = &t->slots[(first + i) & (t->nslots - 1)];
 		struct fusee_str there;
 
 		if (!*slot)
@@ -48,6 +53,7 @@ static uint32_t *slot_of(const struct texts *t, struct fusee_str s)
 		if (there.len == s.len && !memcmp(there.p, s.p, s.len))
 			return slot;
 	}
+	return NULL;
 }
 
 /* At least a quarter of the slots is free. */
@@ -61,17 +67,37 @@ static bool make_slots(struct texts *t)
 	more.slots = calloc(more.nslots, sizeof(*more.slots));
 	if (!more.slots)
 		return false;
-	for (uint32_t i = 0; i < t->nslots; i++)
-		if (t->slots[i])
-			*slot_of(&more, texts_get(t, t->slots[i] - 1)) = t->slots[i];
+	more.n = 0;
+	for (uint32_t i = 0; i < t->nslots; i++) {
+		uint32_t *slot = t->slots[i]
+					 ? slot_of(&more, texts_get(t, t->slots[i] - 1))
+					 : NULL;
+
+		if (!slot)
+			continue;
+		*slot = t->slots[i];
+		more.n++;
+	}
 	free(t->slots);
 	*t = more;
 	return true;
 }
 
+static bool append(struct texts *t, struct fusee_str s, uint32_t *text)
+{
+	uint16_t len = (uint16_t)s.len;
+
+	if (t->len > INT32_MAX || !fusee_grow(&t->at, &t->cap, t->len + s.len + 2, 1))
+		return false;
+	memcpy(t->at + t->len, &len, 2);
+	memcpy(t->at + t->len + 2, s.p, s.len);
+	*text = t->len;
+	t->len += (uint32_t)s.len + 2;
+	return true;
+}
+
 bool texts_add(struct texts *t, struct fusee_str s, uint32_t *text)
 {
-	uint16_t len;
 	uint32_t *slot;
 
 	if (s.len > TEXTS_LONGEST)
@@ -79,16 +105,15 @@ bool texts_add(struct texts *t, struct fusee_str s, uint32_t *text)
 	if (!make_slots(t))
 		return false;
 	slot = slot_of(t, s);
-	if (!*slot) {
-		if (t->len > INT32_MAX || !fusee_grow(&t->at, &t->cap, t->len + s.len + 2, 1))
-			return false;
-		len = (uint16_t)s.len;
-		memcpy(t->at + t->len, &len, 2);
-		memcpy(t->at + t->len + 2, s.p, s.len);
-		*slot = t->len + 1;
-		t->len += (uint32_t)s.len + 2;
+	if (slot && *slot) {
+		*text = *slot - 1;
+		return true;
+	}
+	if (!append(t, s, text))
+		return false;
+	if (slot) {
+		*slot = *text + 1;
 		t->n++;
 	}
-	*text = *slot - 1;
 	return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of a jitdump file, each kept once: names of functions and, at every line, of files. For one
- * thread. */
+/* Texts of a jitdump file, each kept once, or again where many hashes are alike: names of functions
+ * and, at every line, of files. For one thread. */
 #ifndef JITDUMP_TEXTS_H
 #define JITDUMP_TEXTS_H
 
@@ -13,7 +13,7 @@
 /* Zeroed is empty. */
 struct texts {
 	char *at; /* of each: u16 length, then the bytes */
-	uint32_t len, n;
+	uint32_t len, n; /* n: texts with a slot */
 	uint64_t cap;
 	uint32_t *slots; /* by hash: 1 + offset of a text; 0: free */
 	uint32_t nslots; /* a power of two */
