@@ -41,6 +41,7 @@ struct jit_process {
 	uint64_t bytes;     /* of memory, after the last reading */
 	uint64_t looked_ns; /* when its mappings were last searched for the file */
 	uint64_t counted[DUMP_FAULTS], counted_rewrites; /* of file, as last reported */
+	int unopened;                                    /* the last error of a search; 0: none */
 	bool reported;                                   /* that it is refused or damaged */
 };
 
@@ -88,6 +89,22 @@ static void report_refusal(struct jit_process *k)
 	fusee_count_by(&k->jitdump->self, "files_refused", "reason", text, 1);
 	fusee_log(&k->jitdump->self, FUSEE_WARNING, "jit-%u.dump of process %u is not read%s: %s",
 		  k->file.pid, k->pid, k->file.refusal ? "" : " any more", text);
+}
+
+/* Logs and counts a file that is mapped and cannot be opened, once for each error in a row. */
+static void report_unopened(struct jit_process *k, int err)
+{
+	const char *why = err == -EREMOTE  ? "its file system can keep readers waiting"
+			  : err == -ESTALE ? "its path may be another file's by now"
+					   : "it cannot be opened";
+
+	if (err == -ENOENT || err == -ESRCH || err == k->unopened)
+		return;
+	k->unopened = err;
+	fusee_count_by(&k->jitdump->self, "files_refused", "reason", why, 1);
+	fusee_log(&k->jitdump->self, FUSEE_WARNING,
+		  "jit-%u.dump of process %u is not read: %s (%s)", k->file.pid, k->pid, why,
+		  strerror(-err));
 }
 
 /* Counts what was refused since the last report. */
@@ -158,6 +175,8 @@ static void find_file(struct jit_process *k, uint64_t now)
 	fd = k->jitdump->self.host->unwinder->process_mapped(k->process, name);
 	if (fd >= 0)
 		k->file.fd = fd;
+	else
+		report_unopened(k, fd);
 }
 
 static void count_bytes(struct jit_process *k, uint64_t bytes)

@@ -547,3 +547,22 @@ TEST(plugin)
 	CHECK_STR(p.frames, "f:10;f:0;g:0;");
 	fusee_testing_fini(&p);
 }
+
+/* A file that is mapped and cannot be opened is counted once; what is not mapped is not counted. */
+TEST(cannot_be_opened)
+{
+	struct fusee_testing p = {
+		.plugin = &fusee_plugin, .process = {.pid = 7, .ns_pid = PID}, .root = test_dir()};
+	char path[128];
+
+	CHECK_INT(fusee_testing_init(&p), 0);
+	CHECK_INT(fusee_testing_mapped(&p, 7, 0x1000, 0x2000), 0);
+	CHECK_INT(p.counted, 0);
+	snprintf(path, sizeof(path), "%s/jit-42.dump", p.root);
+	CHECK(!mkdir(path, 0700));
+	CHECK_INT(fusee_testing_mapped(&p, 8, 0x1000, 0x2000), 0);
+	CHECK_INT(fusee_testing_mapped(&p, 8, 0x3000, 0x4000), 0);
+	CHECK_INT(p.counted, 1);
+	CHECK_INT(p.nprocess_claims, 0);
+	fusee_testing_fini(&p);
+}
