@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/assert.h"
 #include "base/background.h"
@@ -123,4 +124,15 @@ void files_release(struct file *f)
 	f->uses--;
 	if (!f->uses && has_place(f) && file_quota_is_many(&f->files->quota, f->uid))
 		file_close(f);
+}
+
+bool files_is_same(const struct file *f, int fd)
+{
+	struct file_identity id;
+	struct stat st;
+
+	if (!f->source.readable || f->key_len != sizeof(id) || fstat(fd, &st))
+		return false;
+	memcpy(&id, f->key, sizeof(id));
+	return id.dev == st.st_dev && id.ino == st.st_ino;
 }

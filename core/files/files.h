@@ -125,6 +125,9 @@ void files_clear_renewed(struct files *);
  * -errno: it cannot be opened, or not now. Not while the worker is stopped. */
 int files_hold(struct file *);
 void files_release(struct file *);
+/* Whether the open file is this file, which may have grown since. false also if it is not known
+ * which file this is, as it could never be opened. */
+bool files_is_same(const struct file *, int fd);
 /* Sets the mapping's bias from the file's segments. false: it is not known (yet). */
 bool files_base(struct process_mapping *);
 /* The first file that the process maps of which the unwinder has a table; NULL: none. */

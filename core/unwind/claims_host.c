@@ -102,7 +102,18 @@ static bool is_named(const struct file *f, const char *name)
 	return !strncmp(base, name, len) && (!base[len] || !strcmp(base + len, " (deleted)"));
 }
 
-/* Of a file that was opened as it was mapped; if it was closed, by its path. */
+/* By its path, which may be another file's by now, which the process may not read. */
+static int open_by_path(struct process_code *p, const struct file *f)
+{
+	int fd = host_open((uint64_t)(uintptr_t)p, f->path, 0);
+
+	if (fd < 0 || files_is_same(f, fd))
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+/* Of a file that was opened as it was mapped; if it was closed and has changed, by its path. */
 static int open_mapped(struct process_code *p, struct file *f)
 {
 	int fd;
@@ -111,7 +122,7 @@ static int open_mapped(struct process_code *p, struct file *f)
 		return -EREMOTE;
 	fd = files_hold(f);
 	if (fd < 0)
-		return host_open((uint64_t)(uintptr_t)p, f->path, 0);
+		return open_by_path(p, f);
 	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		fd = -errno;

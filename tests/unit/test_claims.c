@@ -5,6 +5,7 @@
 #include "lib/faults.h"
 #include "process/procfs.h"
 #include "unwind/claims.h"
+#include "files/file_open.h"
 #include "files/files.h"
 
 /* Two unwinders that claim what the test says, and keep what they were called with. */
@@ -476,6 +477,35 @@ TEST_OF_WORLD(mapped_file)
 	w->process.replaced = true;
 	CHECK_INT(host->process_mapped(process, "jit-7.dump"), -ESRCH);
 	close(f.fd);
+}
+
+/* A file that was closed, and has grown: by its path, if that is the same file. */
+TEST_OF_WORLD(mapped_file_by_path)
+{
+	const struct fusee_unwinder_host *host = claims_host.unwinder;
+	struct file_identity id = {0};
+	struct file f = {.state = FILE_REFUSED, .fd = -1, .key = &id, .key_len = sizeof(id)};
+	struct process_mapping m = {.lo = 0x9000, .hi = 0xa000, .file = &f};
+	char path[256];
+	struct stat st;
+	int fd;
+
+	whose(w, 0x2000);
+	w->process.mappings = &m;
+	w->process.n = 1;
+	snprintf(path, sizeof(path), "%s/jit-7.dump", test_dir());
+	f.path = path;
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	CHECK(fd >= 0 && !fstat(fd, &st) && write(fd, "abc", 3) == 3);
+	/* which file it was is not known */
+	CHECK_INT(host->process_mapped(w->fakes[0].process, "jit-7.dump"), -ESTALE);
+	f.source.readable = true;
+	id.dev = st.st_dev;
+	id.ino = st.st_ino;
+	CHECK(files_is_same(&f, fd));
+	id.ino++;
+	CHECK(!files_is_same(&f, fd));
+	close(fd);
 }
 
 /* A process that has ended is known to have. */
