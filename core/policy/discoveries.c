@@ -192,6 +192,7 @@ int discoveries_add(struct discoveries *s, struct fusee_instance *in, struct dis
 void discoveries_remove(struct discoveries *s, struct discovery *d)
 {
 	struct entry **at = &s->first, *e;
+	char *name;
 
 	while (*at && (*at)->discovery != d)
 		at = &(*at)->next;
@@ -201,8 +202,11 @@ void discoveries_remove(struct discoveries *s, struct discovery *d)
 	*at = e->next;
 	if (s->last == &e->next)
 		s->last = at;
-	forget_metrics(s, discovery_instance(d)->name);
-	discovery_free(d);
+	name = strdup(discovery_instance(d)->name);
+	discovery_free(d); /* until then its threads may count */
+	if (name)
+		forget_metrics(s, name);
+	free(name);
 	free(e);
 }
 

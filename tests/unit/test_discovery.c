@@ -74,7 +74,12 @@ static int p_process(void *ctx, const struct fusee_process_event *e)
 
 static void p_fini(void *ctx)
 {
-	script_of(ctx)->finis++;
+	struct script *s = script_of(ctx);
+
+	s->finis++;
+	if (s->in) /* as a thread may, until it has ended */
+		metric_add("test_finis_total", "Of the test.",
+			   METRIC_LABELS("instance", s->in->name), 1);
 }
 
 static const struct fusee_discovery_ops deaf_ops = {
@@ -372,6 +377,16 @@ TEST_IN_WORLD(a_failed_start)
 	CHECK_INT(s.finis, 0);
 	instance_free(s.in);
 	CHECK_INT(s.finis, 1);
+}
+
+/* No series is there again that the instance's threads count as they end. */
+TEST_IN_WORLD(metrics_of_a_removed_instance)
+{
+	struct script s = {0};
+
+	discoveries_remove(w->all, add(w, &s, &plugin, "discover.test"));
+	CHECK_INT(s.finis, 1);
+	CHECK_INT(metric_get("test_finis_total", METRIC_LABELS("instance", "discover.test")), 0);
 }
 
 /* ---- descriptors and wakes ---- */
