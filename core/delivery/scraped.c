@@ -119,6 +119,7 @@ static int check_types(const struct fusee_profile *p, const char **why)
 
 int scraped_new(struct scraped **ret, const struct fusee_pprof *p, const char **why)
 {
+	uint64_t most = p->max_bytes < PPROF_MAX_BYTES ? p->max_bytes : PPROF_MAX_BYTES;
 	struct scraped *s = calloc(1, sizeof(*s));
 	struct fusee_str kind;
 	int r;
@@ -131,7 +132,7 @@ int scraped_new(struct scraped **ret, const struct fusee_pprof *p, const char **
 	if (r == -EINVAL)
 		*why = "the labels are not valid";
 	if (!r)
-		r = pprof_decode_within(p->bytes.p, p->bytes.len, p->max_bytes, &s->file, why);
+		r = pprof_decode_within(p->bytes.p, p->bytes.len, most, &s->file, why);
 	if (!r)
 		r = check_types(pprof_profile(s->file), why);
 	if (!r)

@@ -234,8 +234,8 @@ enum fusee_unwinder_flags {
 	 * kernel need not hold all of a table. For native unwinders. */
 	FUSEE_UNWINDER_PAGED = 2,
 	/* 0.6: a language unwinder whose processes take longer to begin than its program takes to
-	 * load: that is loaded once one of them maps a file of which inspect() has made a table.
-	 * Without the flag it is loaded as soon as a command runs that may start such a process. */
+	 * load: that is loaded once inspect() has made a table of a file that one of them maps, or
+	 * code is claimed for its step. Without it: when a command may start such a process. */
 	FUSEE_UNWINDER_LATE = 4,
 };
 
@@ -446,7 +446,7 @@ struct fusee_pprof {
 	struct fusee_str bytes;     /* pprof's format, gzip or not; nothing in it is trusted */
 	struct fusee_str kind;      /* `kind` of the profile: "cpu", "alloc", "mutex" .. */
 	struct fusee_table labels;  /* struct fusee_label, text labels: of the server, 32 at most */
-	uint64_t max_bytes;         /* of the bytes without gzip, at most */
+	uint64_t max_bytes;         /* of the bytes without gzip, at most; 512 MiB at most */
 	uint64_t start_ns, took_ns; /* of the request, start: CLOCK_REALTIME */
 };
 
