@@ -24,8 +24,7 @@ static int check_url(struct fusee_http *h)
 		return -ENOMEM;
 	if (plain && !(flags & FUSEE_HTTP_URL_LOOPBACK) && (*o->bearer_file || *o->password_file))
 		fusee_log(h->self, FUSEE_WARNING,
-			  "the url is not https: everyone on the way can read the password or "
-			  "token");
+			  "not https: everyone on the way can read the password or token");
 	if (o->insecure && !plain)
 		fusee_log(h->self, FUSEE_WARNING,
 			  "insecure: the server's certificate is not checked");
@@ -85,7 +84,7 @@ static int check_headers(struct fusee_http *h)
 					  (int)l->key.len, l->key.p);
 		if (is_among(l->key, ours) || (h->own && is_among(l->key, h->own)))
 			return fusee_fail(h->self, -EINVAL,
-					  "option 'headers': '%.*s' is set by the sink itself",
+					  "option 'headers': '%.*s' is set by the plugin itself",
 					  (int)l->key.len, l->key.p);
 		if (is_among(l->key, secret) && (*h->options->bearer_file || *h->options->user))
 			return fusee_fail(h->self, -EINVAL,

@@ -87,7 +87,7 @@ static int check_redirect(struct fusee_http *h, const char *url, long status, in
 				  h->shown, status);
 	if (!http_same_place(url, h->redirect))
 		return fusee_fail(h->self, -EAGAIN,
-				  "'%s' redirects to '%.*s': make that the 'url' if it is right",
+				  "'%s' redirects to '%.*s': make that the address if it is right",
 				  h->shown, (int)strcspn(h->redirect, "?#"), h->redirect);
 	if (hops == MAX_REDIRECTS)
 		return fusee_fail(h->self, -EAGAIN, "'%s' redirects without end", h->shown);

@@ -379,7 +379,7 @@ TEST(redirects)
 	}
 	f = tried(port, "/redirect/302?to=http://localhost:1/steal%3Fx", FAKE_DENIED);
 	CHECK_STR(f->error, text("'http://127.0.0.1:%d/redirect/302' redirects to "
-				 "'http://localhost:1/steal': make that the 'url' if it is right",
+				 "'http://localhost:1/steal': make that the address if it is right",
 				 port));
 	fake_free(f);
 	check_cases(port, others, sizeof(others) / sizeof(*others));
@@ -440,7 +440,7 @@ TEST(options_that_are_wrong)
 		 "option 'headers': 'X' is not a header's name, or its value has a control "
 		 "character"},
 		{"http://x/", "headers", "Content-Length=5",
-		 "option 'headers': 'Content-Length' is set by the sink itself"},
+		 "option 'headers': 'Content-Length' is set by the plugin itself"},
 		{"http://x/", "bearer_file", "/nope/token",
 		 "option 'bearer_file': cannot read '/nope/token': No such file or directory"},
 		{"http://x/", "ca_file", "/nope/ca",
@@ -452,7 +452,7 @@ TEST(options_that_are_wrong)
 		{"http://x/", "content_type", "a\nb",
 		 "option 'content_type': no control characters"},
 		{"http://x/", "headers", "Idempotency-Key=5",
-		 "option 'headers': 'Idempotency-Key' is set by the sink itself"},
+		 "option 'headers': 'Idempotency-Key' is set by the plugin itself"},
 		{"http://x/", "tenant", "a\nb", "option 'tenant': no control characters"},
 		{"http://x/", "proxy", "http://u:p@y:1",
 		 "option 'proxy': it must be http://HOST:PORT, https:// or socks5h://, without a "
@@ -477,7 +477,7 @@ TEST(a_token_without_tls)
 	struct fake *f = begun(fake_new(&fusee_plugin, "url", "http://backend.example/",
 					"bearer_file", "/etc/hostname", NULL));
 
-	CHECK(fake_logged(f, "4 the url is not https"));
+	CHECK(fake_logged(f, "4 not https"));
 	fake_free(f);
 	f = begun(fake_new(&fusee_plugin, "url", "http://127.0.0.1/", "bearer_file",
 			   "/etc/hostname", NULL));

@@ -389,9 +389,9 @@ TEST(refuses)
 	refused("s3://profiles", "endpoint", "http://x/../y", wrong_endpoint);
 	refused("s3://profiles", "region", "a/b", "'a/b' is not the name of a region");
 	refused("s3://profiles", "headers", "X-Amz-Date=now",
-		"option 'headers': 'X-Amz-Date' is set by the sink itself");
+		"option 'headers': 'X-Amz-Date' is set by the plugin itself");
 	refused("s3://profiles", "headers", "Authorization=me",
-		"option 'headers': 'Authorization' is set by the sink itself");
+		"option 'headers': 'Authorization' is set by the plugin itself");
 }
 
 TEST(needs_a_bucket)
