@@ -25,6 +25,56 @@ static const char *kind_of(const char *profile)
 	return profile;
 }
 
+/* ---- texts ---- */
+
+/* As the core does, which takes no profile with a label that has such a character: control
+ * characters, and what is invisible but changes how others are shown. */
+static bool is_control(uint32_t c)
+{
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{0x00, 0x1f},       {0x7f, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},
+		{0x180e, 0x180e},   {0x200b, 0x200b}, {0x200e, 0x200f}, {0x2028, 0x202e},
+		{0x2060, 0x206f},   {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0x1d173, 0x1d17a},
+		{0xe0000, 0xe007f},
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
+		if (c >= ranges[i].first && c <= ranges[i].last)
+			return true;
+	return false;
+}
+
+bool scrape_is_text(const char *text)
+{
+	size_t len = strlen(text), n;
+	uint32_t point;
+
+	for (size_t i = 0; i < len; i += n) {
+		n = fusee_character(text + i, len - i, &point);
+		if (!n || is_control(point))
+			return false;
+	}
+	return len <= SCRAPE_TEXT;
+}
+
+/* An address for a sentence: "***" replaces a user and password, and what follows '?' or '#'. A
+ * password may have these in it, and a query '@': then all but the scheme is hidden. */
+static void hide(char *to, size_t cap, const char *address)
+{
+	const char *at = strrchr(address, '@'), *rest = at ? at : address;
+	size_t scheme = strspn(address, "abcdefghijklmnopqrstuvwxyz");
+	size_t n;
+
+	scheme = at && !strncmp(address + scheme, "://", 3) ? scheme + 3 : 0;
+	if (at && address + strcspn(address, "?#") < at)
+		rest = "";
+	n = strcspn(rest, "?#");
+	snprintf(to, cap, "%.*s%s%.*s%.1s%s", (int)scheme, address, at ? "***" : "", (int)n, rest,
+		 rest + n, rest[n] ? "***" : "");
+}
+
 /* ---- the query ---- */
 
 static void add_text(struct fusee_bytes *to, const char *text)
@@ -103,20 +153,23 @@ static int read_seconds(struct address *a, const struct scrapes *s)
 static int set_path(struct address *a, const struct scrapes *s, const char *path)
 {
 	size_t n = strcspn(path, "?");
+	char shown[SCRAPE_WHY];
 	int r;
 
+	hide(shown, sizeof(shown), path);
 	if (*path != '/' || strchr(path, '#') || !fusee_http_is_value(fusee_text(path)) ||
 	    strchr(path, ' '))
 		return fusee_fail(&s->self, -EINVAL,
-				  "option 'paths': '%s' is not /a/path or /a/path?query", path);
+				  "option 'paths': '%s' is not /a/path or /a/path?query", shown);
 	a->path = strndup(path, n);
 	if (!a->path)
 		return -ENOMEM;
 	while (n > 1 && a->path[n - 1] == '/')
 		a->path[--n] = '\0';
 	a->profile = strrchr(a->path, '/') + 1;
-	if (!*a->profile)
-		return fusee_fail(&s->self, -EINVAL, "option 'paths': '%s' names no profile", path);
+	if (!*a->profile || !scrape_is_text(a->profile))
+		return fusee_fail(&s->self, -EINVAL, "option 'paths': '%s' names no profile",
+				  shown);
 	a->kind = kind_of(a->profile);
 	path += strcspn(path, "?");
 	r = make_query(a, s, *path ? path + 1 : path);
@@ -126,6 +179,7 @@ static int set_path(struct address *a, const struct scrapes *s, const char *path
 static int set_base(struct address *a, const struct scrapes *s, const char *target)
 {
 	bool has_scheme = strstr(target, "://");
+	char shown[SCRAPE_WHY];
 	const char *host;
 	uint32_t flags;
 	int n = asprintf(&a->base, "%s%s%s",
@@ -139,11 +193,14 @@ static int set_base(struct address *a, const struct scrapes *s, const char *targ
 		return -ENOMEM;
 	}
 	flags = fusee_http_url_flags(a->base);
-	if (!flags || flags & (FUSEE_HTTP_URL_USER | FUSEE_HTTP_URL_QUERY))
+	if (!flags || flags & (FUSEE_HTTP_URL_USER | FUSEE_HTTP_URL_QUERY) ||
+	    !scrape_is_text(target)) {
+		hide(shown, sizeof(shown), target);
 		return fusee_fail(&s->self, -EINVAL,
 				  "option 'targets': '%s' is not HOST:PORT, or http:// or https:// "
 				  "with a host",
-				  target);
+				  shown);
+	}
 	host = strstr(a->base, "://") + 3;
 	a->instance = strndup(host, strcspn(host, "/"));
 	return a->instance ? 0 : -ENOMEM;

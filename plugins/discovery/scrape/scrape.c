@@ -33,10 +33,22 @@ static const struct fusee_option options[] = {
 	FUSEE_HTTP_OPTIONS(struct scrapes, http, "10s"),
 };
 
+static int check_text(const struct scrapes *s, const char *option, const char *text)
+{
+	if (scrape_is_text(text))
+		return 0;
+	return fusee_fail(&s->self, -EINVAL,
+			  "option '%s': a text is not printable, or longer than %u bytes", option,
+			  SCRAPE_TEXT);
+}
+
 static int check_labels(const struct scrapes *s)
 {
 	char name[FUSEE_LABEL_NAME];
+	int r = check_text(s, "job", s->job);
 
+	if (r)
+		return r;
 	if (s->labels.n > SCRAPE_LABELS - 4)
 		return fusee_fail(&s->self, -EINVAL, "option 'labels': more than %u labels",
 				  SCRAPE_LABELS - 4);
@@ -45,6 +57,9 @@ static int check_labels(const struct scrapes *s)
 		if (!*name || strcmp(name, l->key.p) != 0)
 			return fusee_fail(&s->self, -EINVAL,
 					  "option 'labels': '%s' is not a label's name", l->key.p);
+		r = check_text(s, "labels", l->str.p);
+		if (r)
+			return r;
 	}
 	return 0;
 }

@@ -10,7 +10,8 @@
 
 #define SCRAPES_MAX 256u /* of an instance: targets times paths */
 #define SCRAPE_LABELS 32u
-#define SCRAPE_WHY 512 /* bytes of a reason with its NUL */
+#define SCRAPE_WHY 512    /* bytes of a reason with its NUL */
+#define SCRAPE_TEXT 4096u /* bytes of a label, as the core takes them */
 
 struct scrape;
 
@@ -26,6 +27,9 @@ struct scrapes {
 	struct scrape **list;
 	uint32_t n;
 };
+
+/* Whether a label may have this text: printable UTF-8 of at most SCRAPE_TEXT bytes. */
+bool scrape_is_text(const char *);
 
 /* ---- address: where a profile is, and what it is ---- */
 

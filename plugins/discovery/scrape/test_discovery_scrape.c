@@ -85,20 +85,33 @@ static void refuses(const char *target, const char *path, const char *sentence)
 
 TEST(wrong_addresses)
 {
+	/* and what a sentence shows of it: no password, no token */
+	static const char *const targets[][2] = {
+		{"", ""},
+		{"ftp://x", "ftp://x"},
+		{"user:secret@web:1", "***@web:1"},
+		{"https://secret@web:1/x", "https://***@web:1/x"},
+		{"http://user:sec?ret@web:1", "http://***"},
+		{"web:1?token=secret", "web:1?***"},
+		{"web:1/x?token=a@secret", "***"},
+		{"web:1#secret", "web:1#***"},
+		{"web:1/\xe2\x80\xae", "web:1/\xe2\x80\xae"},
+	};
 	static const char no_target[] = " is not HOST:PORT, or http:// or https:// with a host";
 	char text[200];
 
-	for (const char *const *t =
-		     (const char *const[]){"", "ftp://x", "user:secret@web:1", "web:1?x=y", NULL};
-	     *t; t++) {
-		snprintf(text, sizeof(text), "option 'targets': '%s'%s", *t, no_target);
-		refuses(*t, "/x", text);
+	for (size_t i = 0; i < sizeof(targets) / sizeof(*targets); i++) {
+		snprintf(text, sizeof(text), "option 'targets': '%s'%s", targets[i][1], no_target);
+		refuses(targets[i][0], "/x", text);
 	}
 	refuses("web:1", "x", "option 'paths': 'x' is not /a/path or /a/path?query");
 	refuses("web:1", "/a b", "option 'paths': '/a b' is not /a/path or /a/path?query");
 	refuses("web:1", "/x\r\nHost: y",
 		"option 'paths': '/x\r\nHost: y' is not /a/path or /a/path?query");
 	refuses("web:1", "/", "option 'paths': '/' names no profile");
+	refuses("web:1", "/?token=secret", "option 'paths': '/?***' names no profile");
+	refuses("web:1", "x?token=secret",
+		"option 'paths': 'x?***' is not /a/path or /a/path?query");
 	refuses("web:1", "/p?seconds=99999",
 		"the parameter 'seconds' of '/p' must be a number up to 3600");
 	refuses("web:1", "/p?seconds=x",
@@ -127,6 +140,12 @@ TEST(what_an_instance_requires)
 		{"", "web:1", "", "option 'job' is empty"},
 		{"a", "", "", "targets times paths must be 1 to 256, not 0"},
 		{"a", "web:1", "a-b=c", "option 'labels': 'a-b' is not a label's name"},
+		{"a\nb", "web:1", "",
+		 "option 'job': a text is not printable, or longer than 4096 bytes"},
+		{"a", "web:1", "team=b,in=\xe2\x80\xae",
+		 "option 'labels': a text is not printable, or longer than 4096 bytes"},
+		{"a", "web:1", "team=\xff",
+		 "option 'labels': a text is not printable, or longer than 4096 bytes"},
 		{"a", "web:1,ftp://x", "",
 		 "option 'targets': 'ftp://x' is not HOST:PORT, or http:// or https:// with a "
 		 "host"},
@@ -140,4 +159,16 @@ TEST(what_an_instance_requires)
 		CHECK_STR(f->error, all[i].says);
 		fake_free(f);
 	}
+}
+
+TEST(texts_of_labels)
+{
+	static char text[SCRAPE_TEXT + 2];
+
+	CHECK(scrape_is_text("") && scrape_is_text("a b") && scrape_is_text("\xc3\xbc"));
+	CHECK(!scrape_is_text("\xc2\x85") && !scrape_is_text("\x7f"));
+	memset(text, 'x', SCRAPE_TEXT);
+	CHECK(scrape_is_text(text));
+	text[SCRAPE_TEXT] = 'x';
+	CHECK(!scrape_is_text(text));
 }
