@@ -43,11 +43,26 @@ static struct scrape *scrape_of(struct fusee_instance *in)
 	return (struct scrape *)(void *)in;
 }
 
+/* Whether the client of an earlier address has said this in init(): it is of the options. */
+static bool is_said(struct scrapes *of, const char *text)
+{
+	uint32_t hash = fusee_text_hash(text);
+
+	for (uint32_t i = 0; i < of->nsaid; i++)
+		if (of->said[i] == hash)
+			return true;
+	if (of->nsaid < SCRAPE_SAID)
+		of->said[of->nsaid++] = hash;
+	return false;
+}
+
 static void host_log(struct fusee_instance *in, int level, const char *text)
 {
-	const struct fusee_self *self = &scrape_of(in)->of->self;
+	struct scrape *s = scrape_of(in);
+	const struct fusee_self *self = &s->of->self;
 
-	self->host->log(self->in, level, text);
+	if (s->client || !is_said(s->of, text))
+		self->host->log(self->in, level, text);
 }
 
 static int host_fail(struct fusee_instance *in, int err, const char *text)
@@ -112,14 +127,28 @@ static const char *incomplete(struct scrape *s, const struct fusee_http_answer *
 	return full ? "too large" : "incomplete";
 }
 
-static const char *hand_over(struct scrape *s, struct fusee_pprof *p)
+/* One thread of the instance at a time: whoever ends it waits for one profile to be decoded at
+ * most. */
+static int hand_over_alone(struct scrapes *of, const struct fusee_pprof *p, char *why, uint32_t cap)
 {
-	const struct fusee_self *self = &s->of->self;
+	int r = -ECANCELED;
+
+	pthread_mutex_lock(&of->handing);
+	if (!atomic_load(&of->ended))
+		r = of->self.host->discovery->profile(of->self.in, p, why, cap);
+	pthread_mutex_unlock(&of->handing);
+	return r;
+}
+
+static const char *hand_over(struct scrape *s, const struct fusee_pprof *p)
+{
 	char why[200];
-	int r = self->host->discovery->profile(self->in, p, why, sizeof(why));
+	int r = hand_over_alone(s->of, p, why, sizeof(why));
 
 	if (!r)
 		return NULL;
+	if (r == -ECANCELED)
+		return "ended";
 	snprintf(s->why, sizeof(s->why), "what '%s%s' sends is refused: %s",
 		 fusee_http_shown(s->client), s->at.path, why);
 	return r == -EINVAL ? "not a profile" : r == -EFBIG ? "too large" : "not delivered";
@@ -344,12 +373,18 @@ void scrape_cancel(struct scrape *s)
 	fusee_http_cancel(s->client);
 }
 
+void scrape_join(struct scrape *s)
+{
+	if (s->begun)
+		pthread_join(s->thread, NULL);
+	s->begun = false;
+}
+
 void scrape_free(struct scrape *s)
 {
 	if (!s)
 		return;
-	if (s->begun)
-		pthread_join(s->thread, NULL);
+	scrape_join(s);
 	fusee_http_close(s->client);
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);

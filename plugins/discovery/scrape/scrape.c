@@ -91,6 +91,7 @@ static int init(void *ctx, struct fusee_instance *in, const struct fusee_host *h
 	struct scrapes *s = ctx;
 	int r;
 
+	pthread_mutex_init(&s->handing, NULL);
 	fusee_self_init(ctx, in, host);
 	if (!host->discovery || !FUSEE_HAS(host->discovery, profile))
 		return fusee_fail(&s->self, -ENOTSUP, "this fusee takes no profiles of servers");
@@ -98,6 +99,29 @@ static int init(void *ctx, struct fusee_instance *in, const struct fusee_host *h
 		return fusee_fail(&s->self, -EINVAL, "option 'job' is empty");
 	r = check_labels(s);
 	return r ? r : make_all(s);
+}
+
+/* All threads have ended then. */
+static void end_all(struct scrapes *s)
+{
+	atomic_store(&s->ended, true);
+	for (uint32_t i = 0; i < s->n; i++)
+		scrape_cancel(s->list[i]);
+	for (uint32_t i = 0; i < s->n; i++)
+		scrape_join(s->list[i]);
+}
+
+static int begin_all(struct scrapes *s)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < s->n; i++)
+		r = scrape_begin(s->list[i]);
+	if (!r)
+		return 0;
+	end_all(s);
+	return fusee_fail(&s->self, r, "cannot start a thread for each of %u requests: %s", s->n,
+			  strerror(-r));
 }
 
 /* There are no targets: the instance is in sync at once. `fusee check` requests nothing. */
@@ -110,9 +134,7 @@ static int start(void *ctx)
 
 	if (!r)
 		r = host->commit(s->self.in);
-	for (uint32_t i = 0; !r && taken && i < s->n; i++)
-		r = scrape_begin(s->list[i]);
-	return r;
+	return r || !taken ? r : begin_all(s);
 }
 
 /* A request failed, or succeeds again. The core logs each sentence once, and shows the last while
@@ -139,11 +161,11 @@ static void fini(void *ctx)
 {
 	struct scrapes *s = ctx;
 
-	for (uint32_t i = 0; i < s->n; i++)
-		scrape_cancel(s->list[i]);
+	end_all(s);
 	for (uint32_t i = 0; i < s->n; i++)
 		scrape_free(s->list[i]);
 	free(s->list);
+	pthread_mutex_destroy(&s->handing);
 }
 
 static const struct fusee_discovery_ops ops = {

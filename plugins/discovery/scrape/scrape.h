@@ -4,6 +4,7 @@
 #define SCRAPE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <fusee/http.h>
@@ -12,6 +13,7 @@
 #define SCRAPE_LABELS 32u
 #define SCRAPE_WHY 512    /* bytes of a reason with its NUL */
 #define SCRAPE_TEXT 4096u /* bytes of a label, as the core takes them */
+#define SCRAPE_SAID 4u
 
 struct scrape;
 
@@ -26,6 +28,11 @@ struct scrapes {
 
 	struct scrape **list;
 	uint32_t n;
+	uint32_t nsaid, said[SCRAPE_SAID]; /* hashes of what init() has logged */
+
+	/* of all threads */
+	pthread_mutex_t handing; /* held while a thread hands a profile over */
+	atomic_bool ended;       /* nothing is handed over any more */
 };
 
 /* Whether a label may have this text: printable UTF-8 of at most SCRAPE_TEXT bytes. */
@@ -55,7 +62,8 @@ void scrape_cancel(struct scrape *); /* its thread ends soon */
 /* Copies why the last request failed. unsaid: only if this has not been copied yet. false: it did
  * not fail, or that. */
 bool scrape_failure(struct scrape *, bool unsaid, char why[SCRAPE_WHY]);
-void scrape_free(struct scrape *); /* waits for its thread. NULL is fine */
+void scrape_join(struct scrape *); /* waits for its thread, if it has begun */
+void scrape_free(struct scrape *); /* the same, first. NULL is fine */
 /* How long to wait until the next request begins, after `failures` of them in a row: the interval,
  * doubled at each, up to ten minutes or an interval that is longer; or what the server named. */
 uint64_t scrape_pause(uint64_t interval, uint32_t failures, uint64_t named);

@@ -3,6 +3,12 @@
 /* discovery scrape: addresses, options and pauses. tests/run/scrape has servers. */
 #include "test.h"
 
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+
 #include "lib/discovery.h"
 #include "scrape.h"
 
@@ -171,4 +177,153 @@ TEST(texts_of_labels)
 	CHECK(scrape_is_text(text));
 	text[SCRAPE_TEXT] = 'x';
 	CHECK(!scrape_is_text(text));
+}
+
+/* The options of all clients are the same. */
+TEST(a_warning_is_logged_once)
+{
+	static const char warning[] =
+		"4 not https: everyone on the way can read the password or token\n";
+	struct fake *f = fake_new(&fusee_plugin, "job", "a", "targets", "web:1,web:2", "paths",
+				  "/a,/b", "bearer_file", "/etc/hostname", NULL);
+
+	CHECK_INT(fake_init(f), 0);
+	CHECK_INT(f->logged.len, strlen(warning));
+	CHECK(fake_logged(f, warning));
+	fake_free(f);
+}
+
+/* ---- threads ---- */
+
+static uint32_t threads_before_failure; /* 0: no thread fails */
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*begin)(void *), void *arg)
+{
+	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+	CHECK(real);
+	if (threads_before_failure && !--threads_before_failure)
+		return EAGAIN;
+	return real(thread, attr, begin, arg);
+}
+
+/* A server that answers each request with the next sentence; the number of requests is in it. */
+static struct {
+	int fd;
+	const char *status;
+	atomic_uint served;
+} server;
+
+static void *serve(void *arg)
+{
+	char text[2048];
+
+	for (;;) {
+		int fd = accept4(server.fd, NULL, NULL, SOCK_CLOEXEC), n = 0;
+		uint32_t served = atomic_load(&server.served);
+
+		CHECK(fd >= 0);
+		while (n < (int)sizeof(text) - 1) {
+			int got = (int)read(fd, text + n, sizeof(text) - 1 - (size_t)n);
+
+			if (got <= 0)
+				break;
+			n += got;
+			text[n] = '\0';
+			if (strstr(text, "\r\n\r\n"))
+				break;
+		}
+		n = snprintf(text, sizeof(text),
+			     "HTTP/1.1 %s\r\nContent-Length: 10\r\nConnection: close\r\n\r\n"
+			     "number %03u",
+			     server.status, served);
+		CHECK(send(fd, text, (size_t)n, MSG_NOSIGNAL) == n || errno == EPIPE ||
+		      errno == ECONNRESET);
+		close(fd);
+		atomic_fetch_add(&server.served, 1);
+	}
+	return arg;
+}
+
+static atomic_uint handed;
+static struct scrapes *instance;
+
+/* As a profile that is decoded until the instance ends. */
+static int take_slowly(struct fusee_instance *in, const struct fusee_pprof *p, char *why,
+		       uint32_t cap)
+{
+	(void)in;
+	snprintf(why, cap, "%s", "");
+	if (!p)
+		return 0;
+	atomic_fetch_add(&handed, 1);
+	while (!atomic_load(&instance->ended))
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	return 0;
+}
+
+/* An instance that has begun, with so many paths of the server. */
+static struct fake *instance_of(uint32_t n, const char *status, const char *interval)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t len = sizeof(at);
+	char target[32], paths[300];
+	struct fake *f;
+	pthread_t thread;
+	int used = 0;
+
+	server.status = status;
+	server.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(server.fd >= 0 && !bind(server.fd, (struct sockaddr *)&at, len) &&
+	      !listen(server.fd, 64) && !getsockname(server.fd, (struct sockaddr *)&at, &len));
+	CHECK(!pthread_create(&thread, NULL, serve, NULL) && !pthread_detach(thread));
+	snprintf(target, sizeof(target), "127.0.0.1:%u", ntohs(at.sin_port));
+	for (uint32_t i = 0; i < n; i++)
+		used += snprintf(paths + used, sizeof(paths) - (size_t)used, "%s/p%u",
+				 i ? "," : "", i);
+	f = fake_new(&fusee_plugin, "job", "a", "targets", target, "paths", paths, "interval",
+		     interval, NULL);
+	f->discovery.profile = take_slowly;
+	instance = f->ctx;
+	CHECK_INT(fake_init(f), 0);
+	return f;
+}
+
+static int threads(void)
+{
+	struct dirent **all;
+	int n = scandir("/proc/self/task", &all, NULL, NULL);
+
+	CHECK(n > 2);
+	for (int i = 0; i < n; i++)
+		free(all[i]);
+	free(all);
+	return n - 2;
+}
+
+/* None goes on with what the core frees after a failed start(). */
+TEST(a_thread_that_cannot_begin)
+{
+	struct fake *f = instance_of(8, "200 OK", "60s");
+	int before = threads();
+
+	threads_before_failure = 5;
+	CHECK_INT(fake_start(f), -EAGAIN);
+	CHECK_STR(f->error, "cannot start a thread for each of 8 requests: Resource temporarily "
+			    "unavailable");
+	WAIT_FOR(threads() == before);
+	fake_free(f);
+}
+
+/* The end waits for the profile that is handed over, and for none that waits for that. */
+TEST(it_ends_while_many_hand_over)
+{
+	struct fake *f = instance_of(8, "200 OK", "60s");
+
+	CHECK_INT(fake_start(f), 0);
+	WAIT_FOR(atomic_load(&server.served) == 8 && atomic_load(&handed));
+	CHECK_INT(handed, 1);
+	fake_free(f);
+	CHECK_INT(handed, 1);
 }
