@@ -23,9 +23,8 @@ struct scrape {
 	char why[SCRAPE_WHY]; /* of the last fail() */
 
 	/* of the thread */
-	const char *result; /* of the last request; NULL: none yet */
-	uint32_t failures;  /* in a row */
-	uint64_t named;     /* the time to wait that the server named, ns; 0: none */
+	uint32_t failures; /* in a row */
+	uint64_t named;    /* the time to wait that the server named, ns; 0: none */
 
 	pthread_t thread;
 	bool begun;
@@ -185,6 +184,7 @@ static const char *request(struct scrape *s)
 	int r;
 
 	s->named = 0;
+	*s->why = '\0';
 	q.into = malloc(q.room);
 	if (!q.into) {
 		snprintf(s->why, sizeof(s->why), "no memory for a profile");
@@ -207,24 +207,27 @@ static void count(struct scrape *s, const char *result)
 	host_count(s->self.in, "scrapes", labels, 3, 1);
 }
 
-/* Counts it. A change, to a failure, to another reason or back, wakes the instance. */
+/* Counts it. A change, to a failure, to another sentence or back, wakes the instance. */
 static void report(struct scrape *s, const char *result)
 {
 	const struct fusee_self *self = &s->of->self;
-	bool ok = !strcmp(result, "ok");
+	bool ok = !strcmp(result, "ok"), changed;
+	const char *why = ok ? "" : *s->why ? s->why : result;
 
 	count(s, result);
-	s->failures = ok ? 0 : s->failures + 1;
-	if (!s->result ? ok : !strcmp(s->result, result))
-		return;
-	if (ok)
+	if (ok && s->failures)
 		fusee_log(&s->self, FUSEE_INFO, "'%s%s' is scraped again",
 			  fusee_http_shown(s->client), s->at.path);
+	s->failures = ok ? 0 : s->failures + 1;
 	pthread_mutex_lock(&s->lock);
-	snprintf(s->failure, sizeof(s->failure), "%s", ok ? "" : s->why);
-	s->unsaid = !ok;
+	changed = strcmp(s->failure, why) != 0;
+	if (changed) {
+		snprintf(s->failure, sizeof(s->failure), "%s", why);
+		s->unsaid = !ok;
+	}
 	pthread_mutex_unlock(&s->lock);
-	self->host->discovery->wake(self->in);
+	if (changed)
+		self->host->discovery->wake(self->in);
 }
 
 bool scrape_failure(struct scrape *s, bool unsaid, char why[SCRAPE_WHY])
@@ -287,7 +290,6 @@ static void *run(void *arg)
 		if (!strcmp(result, "ended"))
 			break;
 		report(s, result);
-		s->result = result;
 		next = began + scrape_pause(s->of->interval, s->failures, s->named);
 	}
 	return NULL;

@@ -327,3 +327,17 @@ TEST(it_ends_while_many_hand_over)
 	fake_free(f);
 	CHECK_INT(handed, 1);
 }
+
+/* Another reason of the same kind is another sentence. */
+TEST(each_reason_is_reported)
+{
+	struct fake *f = instance_of(1, "500 No", "1s");
+
+	CHECK_INT(fake_start(f), 0);
+	WAIT_FOR(fake_round(f, 1) < 0);
+	CHECK(strstr(f->error, "answered 500: number 0"));
+	WAIT_FOR(fake_round(f, 1) < 0 && !strstr(f->error, "number 000"));
+	CHECK(strstr(f->error, "answered 500: number 0"));
+	fake_free(f);
+}
+ASIDE(each_reason_is_reported)
