@@ -157,6 +157,10 @@ struct fusee_http_request {
 	/* Where the body of a 2xx is received, in place of the client's own memory; NULL: there. */
 	void *into;
 	uint64_t room; /* bytes of it: a longer body is not complete */
+	/* Called before each n bytes are received there: false, and the body is not complete. NULL:
+	 * none. */
+	bool (*take)(void *arg, uint64_t n);
+	void *take_arg;
 	/* The delivery that the request is a part of: fusee_http_send() calls host->denied() for it
 	 * if the options must be fixed; NULL: none. */
 	struct fusee_sink_out *out;

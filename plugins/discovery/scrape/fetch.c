@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "scrape.h"
 
@@ -25,6 +26,8 @@ struct scrape {
 	/* of the thread */
 	uint32_t failures; /* in a row */
 	uint64_t named;    /* the time to wait that the server named, ns; 0: none */
+	uint64_t bytes;    /* of the answer, as they are in the sum of the instance */
+	bool crowded;      /* the sum has no room for more of them */
 
 	pthread_t thread;
 	bool begun;
@@ -119,6 +122,13 @@ static const char *incomplete(struct scrape *s, const struct fusee_http_answer *
 {
 	bool full = a->body.len == s->of->max_bytes;
 
+	if (s->crowded) {
+		snprintf(s->why, sizeof(s->why),
+			 "no memory for what '%s%s' sends: the answers of all requests at a time "
+			 "may have %llu MiB",
+			 fusee_http_shown(s->client), s->at.path, SCRAPES_MEMORY >> 20);
+		return "no memory";
+	}
 	snprintf(s->why, sizeof(s->why),
 		 full ? "what '%s%s' sends is larger than 'max_bytes'"
 		      : "what '%s%s' sends ends before its end",
@@ -165,6 +175,39 @@ static const char *judge(struct scrape *s, const struct fusee_http_answer *a, st
 	return hand_over(s, p);
 }
 
+static bool take(void *arg, uint64_t n)
+{
+	struct scrape *s = arg;
+
+	s->bytes += n;
+	s->crowded = atomic_fetch_add(&s->of->bytes, n) + n > SCRAPES_MEMORY;
+	return !s->crowded;
+}
+
+/* Sends the request; the answer is received into memory of its own, which only takes what comes,
+ * and is given back after it. */
+static const char *request_into(struct scrape *s, struct fusee_http_request *q,
+				struct fusee_pprof *p)
+{
+	struct fusee_http_answer a;
+	const char *why;
+	int r;
+
+	q->into = mmap(NULL, q->room, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (q->into == MAP_FAILED) {
+		snprintf(s->why, sizeof(s->why), "no memory for a profile");
+		return "no memory";
+	}
+	s->bytes = 0;
+	s->crowded = false;
+	r = fusee_http_send(s->client, q, &a);
+	why = !r ? judge(s, &a, p) : r == -ECANCELED ? "ended" : "not sent";
+	munmap(q->into, q->room);
+	atomic_fetch_sub(&s->of->bytes, s->bytes);
+	return why;
+}
+
 /* Returns why it failed, NULL: it did not; "ended": the thread ends. */
 static const char *request(struct scrape *s)
 {
@@ -178,22 +221,13 @@ static const char *request(struct scrape *s)
 	struct fusee_http_request q = {.flags = FUSEE_HTTP_GET,
 				       .path = s->at.path,
 				       .query = *s->at.query ? s->at.query : NULL,
-				       .room = s->of->max_bytes};
-	struct fusee_http_answer a;
-	const char *why;
-	int r;
+				       .room = s->of->max_bytes,
+				       .take = take,
+				       .take_arg = s};
 
 	s->named = 0;
 	*s->why = '\0';
-	q.into = malloc(q.room);
-	if (!q.into) {
-		snprintf(s->why, sizeof(s->why), "no memory for a profile");
-		return "no memory";
-	}
-	r = fusee_http_send(s->client, &q, &a);
-	why = !r ? judge(s, &a, &p) : r == -ECANCELED ? "ended" : "not sent";
-	free(q.into);
-	return why;
+	return request_into(s, &q, &p);
 }
 
 /* ---- the thread ---- */

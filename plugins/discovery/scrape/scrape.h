@@ -14,6 +14,7 @@
 #define SCRAPE_WHY 512    /* bytes of a reason with its NUL */
 #define SCRAPE_TEXT 4096u /* bytes of a label, as the core takes them */
 #define SCRAPE_SAID 4u
+#define SCRAPES_MEMORY (256ull << 20) /* bytes of all answers of an instance at a time */
 
 struct scrape;
 
@@ -31,6 +32,7 @@ struct scrapes {
 	uint32_t nsaid, said[SCRAPE_SAID]; /* hashes of what init() has logged */
 
 	/* of all threads */
+	_Atomic uint64_t bytes;  /* of answers, until they are handed over */
 	pthread_mutex_t handing; /* held while a thread hands a profile over */
 	atomic_bool ended;       /* nothing is handed over any more */
 };

@@ -328,6 +328,24 @@ TEST(it_ends_while_many_hand_over)
 	CHECK_INT(handed, 1);
 }
 
+/* The answers of all requests at a time have a limit; what one had is free again. */
+TEST(memory_of_all_answers)
+{
+	struct fake *f = instance_of(1, "200 OK", "60s");
+	char text[300], *shown;
+
+	atomic_store(&instance->bytes, SCRAPES_MEMORY - 9);
+	CHECK_INT(fake_start(f), 0);
+	WAIT_FOR(fake_round(f, 1) < 0);
+	shown = strstr(f->error, "/p0' sends");
+	CHECK(shown && !strncmp(f->error, "no memory for what 'http://127.0.0.1:", 37));
+	snprintf(text, sizeof(text), "%s", shown);
+	CHECK_STR(text, "/p0' sends: the answers of all requests at a time may have 256 MiB");
+	CHECK_INT(handed, 0);
+	CHECK_INT(atomic_load(&instance->bytes), SCRAPES_MEMORY - 9);
+	fake_free(f);
+}
+
 /* Another reason of the same kind is another sentence. */
 TEST(each_reason_is_reported)
 {

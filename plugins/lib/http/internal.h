@@ -18,6 +18,8 @@ struct http_receiver {
 	char *head, *body; /* owned; buffers of HTTP_HEAD + 1 and FUSEE_HTTP_BODY + 1 bytes */
 	char *into;        /* the request's buffer for the body of a 2xx; NULL: uses `body` too */
 	uint64_t room;
+	bool (*take)(void *arg, uint64_t n); /* of the request */
+	void *take_arg;
 	CURL *easy;
 	size_t head_n, body_n;
 	uint64_t head_bytes, body_bytes; /* received, of all headers and of the body */

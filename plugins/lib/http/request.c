@@ -50,12 +50,15 @@ static size_t take_body(char *p, size_t size, size_t n, void *arg)
 {
 	struct http_receiver *r = arg;
 	bool into = is_into(r);
-	uint64_t most = into ? r->room : FUSEE_HTTP_BODY, room = most - r->body_n;
+	uint64_t most = into ? r->room : FUSEE_HTTP_BODY, room = most - r->body_n, kept;
 
 	n *= size;
 	r->body_bytes += n;
-	memcpy((into ? r->into : r->body) + r->body_n, p, n < room ? n : room);
-	r->body_n += n < room ? n : room;
+	kept = n < room ? n : room;
+	if (into && r->take && !r->take(r->take_arg, kept))
+		return 0;
+	memcpy((into ? r->into : r->body) + r->body_n, p, kept);
+	r->body_n += kept;
 	return r->body_bytes > most ? 0 : n;
 }
 
@@ -229,6 +232,8 @@ int http_request(struct fusee_http *h, const char *url, struct curl_slist *heade
 				    .body = r->body,
 				    .into = q->into,
 				    .room = q->room,
+				    .take = q->take,
+				    .take_arg = q->take_arg,
 				    .easy = h->easy};
 	*h->error = '\0';
 	free(h->redirect);
