@@ -280,8 +280,8 @@ static struct fake *instance_of(uint32_t n, const char *status, const char *inte
 	CHECK(!pthread_create(&thread, NULL, serve, NULL) && !pthread_detach(thread));
 	snprintf(target, sizeof(target), "127.0.0.1:%u", ntohs(at.sin_port));
 	for (uint32_t i = 0; i < n; i++)
-		used += snprintf(paths + used, sizeof(paths) - (size_t)used, "%s/p%u",
-				 i ? "," : "", i);
+		used += snprintf(paths + used, sizeof(paths) - (size_t)used, "%s/p%u", i ? "," : "",
+				 i);
 	f = fake_new(&fusee_plugin, "job", "a", "targets", target, "paths", paths, "interval",
 		     interval, NULL);
 	f->discovery.profile = take_slowly;

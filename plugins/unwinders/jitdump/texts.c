@@ -69,9 +69,7 @@ static bool make_slots(struct texts *t)
 		return false;
 	more.n = 0;
 	for (uint32_t i = 0; i < t->nslots; i++) {
-		uint32_t *slot = t->slots[i]
-					 ? slot_of(&more, texts_get(t, t->slots[i] - 1))
-					 : NULL;
+		uint32_t *slot = t->slots[i] ? slot_of(&more, texts_get(t, t->slots[i] - 1)) : NULL;
 
 		if (!slot)
 			continue;

@@ -12,7 +12,7 @@
 
 /* Zeroed is empty. */
 struct texts {
-	char *at; /* of each: u16 length, then the bytes */
+	char *at;        /* of each: u16 length, then the bytes */
 	uint32_t len, n; /* n: texts with a slot */
 	uint64_t cap;
 	uint32_t *slots; /* by hash: 1 + offset of a text; 0: free */
