@@ -53,6 +53,14 @@ bool fusee_codemap_covers(const struct fusee_codemap *, uint64_t lo, uint64_t hi
 			  bool (*each)(void *arg, struct fusee_str name), void *arg);
 uint32_t fusee_codemap_entries(const struct fusee_codemap *); /* that are committed */
 
+enum fusee_code_kind {
+	FUSEE_CODE_PLAIN,
+	FUSEE_CODE_PYTHON, /* CPython's trampolines: <fusee/trampoline.bpf.h> */
+	FUSEE_CODE_ERLANG, /* Erlang's functions: <fusee/erlang.bpf.h> */
+};
+
+/* Whose code has such a name. */
+enum fusee_code_kind fusee_codemap_kind(struct fusee_str name);
 /* Splits a name, as CPython, V8, the JVM and Erlang write them, into function, file and line; the
  * complete text is the system name. All point into `name`. */
 void fusee_codemap_split(struct fusee_str name, struct fusee_source_frame *);

@@ -26,7 +26,7 @@ static void look(const struct map *m, uint64_t addr, uint32_t generation)
 {
 	struct fusee_source_frame f = {.size = sizeof(f)};
 	struct fusee_str name;
-	enum map_kind kind;
+	enum fusee_code_kind kind;
 
 	map_covers(m, addr, addr + 4096, &kind);
 	if (!map_lookup(m, addr, generation, &name))

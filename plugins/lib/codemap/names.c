@@ -9,6 +9,15 @@ static bool begins(const char *p, uint64_t len, const char *with)
 	return len >= strlen(with) && !memcmp(p, with, strlen(with));
 }
 
+enum fusee_code_kind fusee_codemap_kind(struct fusee_str name)
+{
+	if (begins(name.p, name.len, "py::"))
+		return FUSEE_CODE_PYTHON;
+	if (begins(name.p, name.len, "$") && memchr(name.p, ':', name.len)) /* $module:function/1 */
+		return FUSEE_CODE_ERLANG;
+	return FUSEE_CODE_PLAIN;
+}
+
 /* The last ':' of p, or NULL. */
 static const char *last_colon(const char *p, uint64_t len)
 {

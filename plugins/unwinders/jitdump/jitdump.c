@@ -234,13 +234,13 @@ static int make(struct jitdump *j, uint64_t process, struct jit_process **ret)
 	return 0;
 }
 
-/* *arg: whether the code is CPython's trampolines. */
-static bool is_pythons(void *arg, struct fusee_str name)
+/* Sets *arg, and ends at the first name that says whose code it is. */
+static bool judge_kind(void *arg, struct fusee_str name)
 {
-	bool *pythons = arg;
+	enum fusee_code_kind *kind = arg;
 
-	*pythons = name.len >= 4 && !memcmp(name.p, "py::", 4);
-	return !*pythons;
+	*kind = fusee_codemap_kind(name);
+	return *kind == FUSEE_CODE_PLAIN;
 }
 
 static int jitdump_mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
@@ -250,14 +250,17 @@ static int jitdump_mapped(void *ctx, uint64_t process, const struct fusee_mappin
 	struct fusee_claim claim = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_NAME,
 					       .range = {m->lo, m->hi});
 	int err = k ? 0 : make(j, process, &k);
-	bool pythons = false;
+	enum fusee_code_kind kind = FUSEE_CODE_PLAIN;
 
 	if (err)
 		return err;
 	update(k);
-	if (!dump_covers(k->file.dump, m->lo, m->hi, is_pythons, &pythons))
+	if (!dump_covers(k->file.dump, m->lo, m->hi, judge_kind, &kind))
 		return 0;
-	claim.flags |= pythons ? FUSEE_CLAIM_STEP : 0;
+	if (kind != FUSEE_CODE_PLAIN) {
+		claim.flags |= FUSEE_CLAIM_STEP;
+		claim.arg = kind == FUSEE_CODE_PYTHON ? JITDUMP_PYTHON : JITDUMP_ERLANG;
+	}
 	return j->self.host->unwinder->process_claim(j->self.in, process, &claim);
 }
 

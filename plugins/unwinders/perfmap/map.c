@@ -154,25 +154,17 @@ bool map_lookup(const struct map *m, uint64_t addr, uint32_t generation, struct 
 	return fusee_codemap_lookup(m->codes, addr, generation, name);
 }
 
-static bool begins(struct fusee_str name, const char *with)
-{
-	return name.len >= strlen(with) && !memcmp(name.p, with, strlen(with));
-}
-
 /* Sets *arg, and ends at the first name that says so. */
 static bool judge_kind(void *arg, struct fusee_str name)
 {
-	enum map_kind *kind = arg;
+	enum fusee_code_kind *kind = arg;
 
-	if (begins(name, "py::"))
-		*kind = MAP_PYTHON;
-	else if (begins(name, "$") && memchr(name.p, ':', name.len)) /* $module:function/1 */
-		*kind = MAP_ERLANG;
-	return *kind == MAP_FRAMES;
+	*kind = fusee_codemap_kind(name);
+	return *kind == FUSEE_CODE_PLAIN;
 }
 
-bool map_covers(const struct map *m, uint64_t lo, uint64_t hi, enum map_kind *kind)
+bool map_covers(const struct map *m, uint64_t lo, uint64_t hi, enum fusee_code_kind *kind)
 {
-	*kind = MAP_FRAMES;
+	*kind = FUSEE_CODE_PLAIN;
 	return fusee_codemap_covers(m->codes, lo, hi, 16, judge_kind, kind);
 }

@@ -24,9 +24,6 @@ enum map_fault {
 	MAP_FAULTS,
 };
 
-/* How code of the map is stepped: by frame pointers, or as a runtime requires. */
-enum map_kind { MAP_FRAMES, MAP_PYTHON, MAP_ERLANG };
-
 struct map;
 
 /* max_bytes: of memory. The caller frees it; NULL: no memory. */
@@ -45,7 +42,7 @@ void map_commit(struct map *, uint32_t generation);
  * is not terminated, and valid until a call other than map_lookup(). */
 bool map_lookup(const struct map *, uint64_t addr, uint32_t generation, struct fusee_str *name);
 /* Whether there are entries in [lo, hi). *kind: of the first entries. */
-bool map_covers(const struct map *, uint64_t lo, uint64_t hi, enum map_kind *kind);
+bool map_covers(const struct map *, uint64_t lo, uint64_t hi, enum fusee_code_kind *kind);
 const uint64_t *map_faults(const struct map *); /* lines so far, by enum map_fault */
 uint64_t map_bytes(const struct map *);         /* memory in use */
 /* Sets another limit. Memory in use beyond it is not freed; no line is added then. */

@@ -285,7 +285,7 @@ static int perfmap_mapped(void *ctx, uint64_t process, const struct fusee_mappin
 	struct jit_process *k = find(p, process);
 	struct fusee_claim claim = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_NAME,
 					       .range = {m->lo, m->hi});
-	enum map_kind kind;
+	enum fusee_code_kind kind;
 	int err = k ? 0 : make(p, process, &k);
 
 	if (err)
@@ -293,9 +293,9 @@ static int perfmap_mapped(void *ctx, uint64_t process, const struct fusee_mappin
 	update(k);
 	if (!map_covers(k->file.map, m->lo, m->hi, &kind))
 		return 0;
-	if (kind != MAP_FRAMES) {
+	if (kind != FUSEE_CODE_PLAIN) {
 		claim.flags |= FUSEE_CLAIM_STEP;
-		claim.arg = kind == MAP_PYTHON ? PERFMAP_PYTHON : PERFMAP_ERLANG;
+		claim.arg = kind == FUSEE_CODE_PYTHON ? PERFMAP_PYTHON : PERFMAP_ERLANG;
 	}
 	return p->self.host->unwinder->process_claim(p->self.in, process, &claim);
 }

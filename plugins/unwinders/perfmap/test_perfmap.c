@@ -219,16 +219,18 @@ TEST(kinds)
 {
 	static const struct {
 		const char *text;
-		enum map_kind kind;
+		enum fusee_code_kind kind;
 	} cases[] = {
-		{"1000 b py::f:x.py\n", MAP_PYTHON},     {"1000 b Interpreter\n", MAP_FRAMES},
-		{"1000 b $er:c/2\n", MAP_ERLANG},        {"1000 b JIT$foo\n", MAP_FRAMES},
-		{"1000 b JS:*a x.js:1:2\n", MAP_FRAMES},
+		{"1000 b py::f:x.py\n", FUSEE_CODE_PYTHON},
+		{"1000 b Interpreter\n", FUSEE_CODE_PLAIN},
+		{"1000 b $er:c/2\n", FUSEE_CODE_ERLANG},
+		{"1000 b JIT$foo\n", FUSEE_CODE_PLAIN},
+		{"1000 b JS:*a x.js:1:2\n", FUSEE_CODE_PLAIN},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct map *m = map_new(1 << 20);
-		enum map_kind kind;
+		enum fusee_code_kind kind;
 
 		feed(m, cases[i].text);
 		CHECK(!map_covers(m, 0, 0x10000, &kind));
