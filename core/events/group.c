@@ -12,10 +12,9 @@
 
 #define LEAST_NEED (1u << 20)
 #define MOST_NEED (64u << 20)
-/* Of an agent whose stacks are unwound in the kernel: the record of a deep stack; half of a ring is
- * for stack copies of new processes and files, which it reads as soon as they come. */
+/* Bytes of the record of a deep stack, for an agent whose stacks are unwound in the kernel. Stack
+ * copies of new processes and files have room in LEAST_NEED. */
 #define STACK_BYTES (8u << 10)
-#define LEAST_FOR_STACKS (256u << 10)
 #define LEAST_OF_STACKS (64u << 10) /* two of the deepest */
 #define EVENT_RECORDS 500u          /* records in a ring, for events whose rate is not known */
 
@@ -26,9 +25,8 @@ static uint64_t ring_size(const struct perf_stream *s)
 	bool stacks = s->o.dynamic && s->o.bpf;
 	uint64_t records = s->o.kind ? EVENT_RECORDS : 250000000u / s->o.period_ns;
 	uint64_t need = (stacks ? STACK_BYTES : s->o.stack_bytes) * records;
-	uint64_t least = stacks ? LEAST_FOR_STACKS : LEAST_NEED;
 
-	need = need < least ? least : need > MOST_NEED ? MOST_NEED : need;
+	need = need < LEAST_NEED ? LEAST_NEED : need > MOST_NEED ? MOST_NEED : need;
 	return ring_choose_size(need, stacks ? LEAST_OF_STACKS : RING_MIN, s->ncpus,
 				s->o.ring_bytes);
 }

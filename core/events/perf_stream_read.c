@@ -12,13 +12,13 @@
 #include "events/internal/stream_cpus.h"
 
 /* A record becomes visible a little after its time was taken (a virtual CPU may be stopped in
- * between). So records are due when they are older than SLACK_NS. All are due when half of a ring
- * is full; and all that are older than the reading when the BPF programs have met a process that
+ * between). So records are due when they are older than SLACK_NS. All are due when a ring is fuller
+ * than HURRY; and all that are older than the reading when the BPF programs have met a process that
  * they do not know yet, since the process may end soon. These samples are right too: the records
  * that a sample depends on (its thread's fork, exec and mappings) were written before the thread
  * went on, so they are in the rings if the sample is older than the reading. */
 #define SLACK_NS 20000000u
-#define HURRY_PART 2u
+#define HURRY 0.5
 /* A drain that is not final ends after this time, so that the rest of the agent does not wait. */
 #define SLICE_NS 20000000u
 #define SLICE_CHECK 16u /* records between two looks at the clock */
@@ -297,7 +297,7 @@ static bool refresh_rings(struct perf_stream *s)
 		if (s->cpus[i].ring_fd < 0)
 			continue;
 		ring_refresh(&s->cpus[i].ring);
-		hurry |= ring_unread(&s->cpus[i].ring) > s->cpus[i].ring.size / HURRY_PART;
+		hurry |= ring_full(&s->cpus[i].ring) > HURRY;
 	}
 	return hurry;
 }

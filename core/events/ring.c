@@ -111,7 +111,7 @@ void ring_each(struct ring *r, void (*f)(void *arg, const struct perf_event_head
 	r->tail = tail;
 }
 
-uint64_t ring_unread(const struct ring *r)
+double ring_full(const struct ring *r)
 {
-	return r->head - r->tail;
+	return (double)(r->head - r->tail) / (double)r->size;
 }

@@ -15,9 +15,7 @@
 #define MIN_COPY_BUDGET (16u << 20)
 #define MAX_COPY_BUDGET (64u << 20)
 #define LONG_READ_NS 50000000u
-/* Of a ring an eighth, and so much if that is not more than half, is for other records than copies:
- * what some hundred programs need that begin before the ring is read. */
-#define OTHER_BYTES (128u << 10)
+#define COPY_SHARE 0.875 /* of a ring; the rest is for other records */
 
 static int list_cpu(struct perf_stream *s, int number)
 {
@@ -113,16 +111,6 @@ bool stream_cpus_follow(struct perf_stream *s)
 	return missed;
 }
 
-/* The bytes of copies that a ring has room for. */
-static uint64_t room_for_copies(const struct ring *r)
-{
-	uint64_t others = r->size / 2 < OTHER_BYTES ? r->size / 2 : OTHER_BYTES, taken;
-
-	others = others < r->size / 8 ? r->size / 8 : others;
-	taken = others + ring_unread(r);
-	return taken < r->size ? r->size - taken : 0;
-}
-
 /* The budget halves when reading took long: otherwise mappings are published ever later, without
  * which the kernel cannot unwind, and every stack is copied. No CPU may copy more than fits into
  * its ring. */
@@ -137,13 +125,14 @@ void stream_cpus_set_copy_budget(struct perf_stream *s, uint64_t took_ns)
 	s->copy_budget = bytes;
 	for (uint32_t i = 0; i < s->ncpus; i++) {
 		struct ring *r = &s->cpus[i].ring;
-		uint64_t room;
+		double free;
 
 		if (s->cpus[i].ring_fd < 0)
 			continue;
 		ring_refresh(r);
-		room = room_for_copies(r);
-		bytes = bytes < room ? bytes : room;
+		free = (COPY_SHARE - ring_full(r)) * (double)r->size;
+		if (free < (double)bytes)
+			bytes = free > 0 ? (uint64_t)free : 0;
 	}
 	/* the programs at ticks and those of waits copy as much each */
 	bpf_sampler_begin_round(s->o.bpf, s->o.wait_period_ns ? bytes / 2 : bytes);

@@ -36,6 +36,6 @@ void ring_next(struct ring *);
 void ring_release(struct ring *);
 /* Calls f for each unread record; they stay unread. */
 void ring_each(struct ring *, void (*f)(void *arg, const struct perf_event_header *), void *arg);
-/* The bytes that are unread. */
-uint64_t ring_unread(const struct ring *);
+/* The share of the ring that is unread, 0 to 1. */
+double ring_full(const struct ring *);
 #endif
