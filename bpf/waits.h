@@ -133,8 +133,8 @@ FUSEE_FN __u64 since_begin(const struct sampler_settings *o)
 	return now > began ? now - began : 0;
 }
 
-/* The length of a wait that had begun before the process was selected, from then on: a thread that
- * is not followed has not left its CPU since. 0: it has not waited, or it is not known. */
+/* The length of a wait that had begun before the process was selected, from then on: since then
+ * each thread that leaves its CPU is followed. 0: it has not waited, or it is not known. */
 FUSEE_FN __u64 length_before(struct sampler_settings *o, struct task_struct *task)
 {
 	__u64 from = o->wait_began, now = bpf_ktime_get_ns();

@@ -556,8 +556,7 @@ static void wake_delayed(struct worker *w)
 						  : turns_add(&w->queues[req->lane], &req->item);
 		if (r)
 			fail(w, req, r,
-			     r == -EBUSY ? "its user has too many files that wait for the worker"
-					 : "no memory for the request");
+			     r == -EBUSY ? "its user has too many requests" : "no memory");
 	}
 }
 

@@ -234,8 +234,8 @@ enum fusee_unwinder_flags {
 	 * kernel need not hold all of a table. For native unwinders. */
 	FUSEE_UNWINDER_PAGED = 2,
 	/* 0.6: a language unwinder whose processes take longer to begin than its program takes to
-	 * load: that is loaded once inspect() has made a table of a file that one of them maps, or
-	 * code is claimed for its step. Without it: when a command may start such a process. */
+	 * load: that is loaded once inspect() has made a table of a file that they map, or code is
+	 * claimed for its step. Without it: when a command may start such a process. */
 	FUSEE_UNWINDER_LATE = 4,
 };
 

@@ -258,8 +258,7 @@ static int take_slowly(struct fusee_instance *in, const struct fusee_pprof *p, c
 	if (!p)
 		return 0;
 	atomic_fetch_add(&handed, 1);
-	while (!atomic_load(&instance->ended))
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	WAIT_FOR(atomic_load(&instance->ended));
 	return 0;
 }
 

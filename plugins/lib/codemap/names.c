@@ -13,7 +13,9 @@ enum fusee_code_kind fusee_codemap_kind(struct fusee_str name)
 {
 	if (begins(name.p, name.len, "py::"))
 		return FUSEE_CODE_PYTHON;
-	if (begins(name.p, name.len, "$") && memchr(name.p, ':', name.len)) /* $module:function/1 */
+	/* $module:function/1; a dump has no $, and begins with what all modules share */
+	if ((begins(name.p, name.len, "$") && memchr(name.p, ':', name.len)) ||
+	    begins(name.p, name.len, "global::"))
 		return FUSEE_CODE_ERLANG;
 	return FUSEE_CODE_PLAIN;
 }
