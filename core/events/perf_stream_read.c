@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of all CPUs, in the order of their time, to the handlers. */
 #include <linux/perf_event.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "bpf/sampler_events.h"
 #include "bpf/waits.h"
 #include "events/internal/perf_stream_state.h"
+#include "events/internal/ring_queue.h"
 #include "events/internal/stream_cpus.h"
 
 /* A record becomes visible a little after its time was taken (a virtual CPU may be stopped in
@@ -302,23 +304,20 @@ static bool refresh_rings(struct perf_stream *s)
 	return hurry;
 }
 
-/* The CPU whose oldest record is the oldest of all and older than until; NULL: none. */
-static struct stream_cpu *oldest_record(struct perf_stream *s, uint64_t until)
+/* Queues the rings of all CPUs. */
+static struct ring_queue queue_rings(struct perf_stream *s)
 {
-	struct stream_cpu *oldest = NULL;
+	struct ring_queue q = {0};
 
-	for (uint32_t i = 0; i < s->ncpus; i++) {
-		const struct perf_event_header *h;
+	for (uint32_t i = 0; i < s->ncpus; i++)
+		if (s->cpus[i].ring_fd >= 0)
+			ring_queue_add(&q, &s->cpus[i].ring);
+	return q;
+}
 
-		if (s->cpus[i].ring_fd < 0)
-			continue;
-		h = ring_peek(&s->cpus[i].ring);
-		if (h && event_time(h) < until) {
-			until = event_time(h);
-			oldest = &s->cpus[i];
-		}
-	}
-	return oldest;
+static struct stream_cpu *cpu_of(struct ring *r)
+{
+	return (struct stream_cpu *)(void *)((char *)r - offsetof(struct stream_cpu, ring));
 }
 
 /* The records that a drain hands over. */
@@ -358,7 +357,8 @@ static void drain(struct perf_stream *s, const struct perf_stream_handlers *on,
 	bool final = mode == DRAIN_FINAL;
 	bool now = is_at_once(s) || mode == DRAIN_NOW;
 	uint64_t began = clock_now(), due = began - SLACK_NS, until;
-	struct stream_cpu *c;
+	struct ring_queue q;
+	struct ring *r;
 	uint32_t n = 0;
 
 	if (!final && s->enabled && due - s->cpus_read_ns > FOLLOW_CPUS_NS && stream_cpus_follow(s))
@@ -366,16 +366,16 @@ static void drain(struct perf_stream *s, const struct perf_stream_handlers *on,
 	until = refresh_rings(s) || final ? UINT64_MAX : now ? began : due;
 	until = until < limit ? until : limit;
 	s->behind = false;
-	while ((c = oldest_record(s, until))) {
+	q = queue_rings(s);
+	while ((r = ring_queue_oldest(&q, until))) {
 		s->behind = !final && ++n % SLICE_CHECK == 0 && clock_now() - began > SLICE_NS;
 		if (s->behind)
 			break;
-		dispatch(s, c, ring_peek(&c->ring), on);
-		ring_next(&c->ring);
-		ring_release(&c->ring);
+		dispatch(s, cpu_of(r), ring_peek(r), on);
+		ring_queue_next(&q);
 	}
 	if (s->behind)
-		limit = event_time(ring_peek(&c->ring)) - 1;
+		limit = r->queued.time - 1;
 	s->horizon_ns = due < limit ? due : limit;
 	if (perf_stream_wait_period(s))
 		bpf_waits_make_room(s->o.bpf);

@@ -20,6 +20,7 @@
 #include "events/internal/cpus.h"
 #include "events/internal/event.h"
 #include "events/internal/ring.h"
+#include "events/internal/ring_queue.h"
 
 #define RING_BYTES (256u << 10) /* some 2,500 processes */
 #define RING_LEAST (16u << 10)
@@ -314,27 +315,23 @@ static void report_record(struct process_events *e, const struct perf_event_head
 		e->on.execed(e->on.arg, (pid_t)t.pid, comm_of(h), time);
 }
 
-static struct ring *oldest_record(struct process_events *e, uint64_t until)
+/* Refreshes and queues the rings of all CPUs. */
+static struct ring_queue queue_rings(struct process_events *e)
 {
-	struct ring *found = NULL;
+	struct ring_queue q = {0};
 
-	for (int i = 0; i < e->ncpus; i++) {
-		const struct perf_event_header *h;
-
-		if (e->cpus[i].fd < 0)
-			continue;
-		h = ring_peek(&e->cpus[i].ring);
-		if (h && event_time(h) < until) {
-			until = event_time(h);
-			found = &e->cpus[i].ring;
+	for (int i = 0; i < e->ncpus; i++)
+		if (e->cpus[i].fd >= 0) {
+			ring_refresh(&e->cpus[i].ring);
+			ring_queue_add(&q, &e->cpus[i].ring);
 		}
-	}
-	return found;
+	return q;
 }
 
 uint64_t process_events_drain(struct process_events *e, bool now)
 {
 	uint64_t began = clock_now(), until = began - (now ? 0 : SLACK_NS);
+	struct ring_queue q;
 	struct ring *r;
 
 	if (e->polls) {
@@ -344,20 +341,17 @@ uint64_t process_events_drain(struct process_events *e, bool now)
 	}
 	if (clock_now() - e->read_ns >= FOLLOW_CPUS_NS)
 		follow_cpus(e);
-	for (int i = 0; i < e->ncpus; i++)
-		if (e->cpus[i].fd >= 0)
-			ring_refresh(&e->cpus[i].ring);
 	e->behind = false;
-	while ((r = oldest_record(e, until))) {
+	q = queue_rings(e);
+	while ((r = ring_queue_oldest(&q, until))) {
 		e->behind = clock_now() - began > SLICE_NS;
 		if (e->behind) {
-			if (began - event_time(ring_peek(r)) < LATE_NS)
-				until = event_time(ring_peek(r)) - 1; /* the older were reported */
+			if (began - r->queued.time < LATE_NS)
+				until = r->queued.time - 1; /* the older were reported */
 			break;
 		}
 		report_record(e, ring_peek(r));
-		ring_next(r);
-		ring_release(r);
+		ring_queue_next(&q);
 	}
 	e->until = until > e->until ? until : e->until;
 	return e->until;

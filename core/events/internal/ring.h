@@ -6,12 +6,21 @@
 #include <linux/perf_event.h>
 #include <stdint.h>
 
+struct ring;
+
+/* In a struct ring_queue. */
+struct ring_place {
+	uint64_t time; /* of the oldest record */
+	struct ring *child, *sibling;
+};
+
 struct ring {
 	struct perf_event_mmap_page *page;
 	char *data;
 	uint64_t size;       /* of data in bytes, a power of two */
 	uint64_t head, tail; /* the bytes in between are unread */
 	char *wrapped;       /* 64 KiB: holds a record that wraps around the end */
+	struct ring_place queued;
 };
 
 #define RING_MIN (128u << 10) /* two records of the largest size */
