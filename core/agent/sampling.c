@@ -279,6 +279,8 @@ static void drain(struct agent_sampling *s, bool now)
 	discoveries_settle(s->discoveries);
 	decisions_refresh(s->decisions);
 	profiler_drain(&s->profiler, until);
+	if (now && !process_events_is_behind(s->process_events)) /* else execs may not be decided */
+		profiler_end_looks(&s->profiler);
 	if (s->plan && (s->plan->labels.build_id || s->plan->labels.compiler))
 		decisions_find_programs(s->decisions, perf_stream_horizon(s->profiler.stream));
 	go_on(s);

@@ -400,6 +400,20 @@ void perf_stream_drain_now(struct perf_stream *s, const struct perf_stream_handl
 	drain(s, on, DRAIN_NOW, until);
 }
 
+bool perf_stream_looks_again(const struct perf_stream *s)
+{
+	return s->look_ns;
+}
+
+void perf_stream_end_looks(struct perf_stream *s)
+{
+	const struct itimerspec never = {0};
+
+	if (s->look_ns)
+		timerfd_settime(s->look, 0, &never, NULL);
+	s->look_ns = 0;
+}
+
 bool perf_stream_is_behind(const struct perf_stream *s)
 {
 	return s->behind;

@@ -203,6 +203,11 @@ bool pipeline_has_unpublished(const struct pipeline *p)
 	return kernel_views_are_unpublished(&p->views);
 }
 
+uint64_t pipeline_new_code(const struct pipeline *p)
+{
+	return p->stats.new_code;
+}
+
 bool pipeline_is_behind(const struct pipeline *p)
 {
 	return p->behind;

@@ -68,6 +68,7 @@ struct pipeline_stats {
 	uint64_t walked;      /* samples that were unwound in the kernel */
 	uint64_t helped;      /* steps that the worker took */
 	uint64_t continued;   /* complete samples with a continuation of the kernel's */
+	uint64_t new_code;    /* pipeline_new_code() */
 	uint64_t lost_records;
 	uint64_t lost_emissions; /* emissions of language unwinders that could not be kept */
 	uint64_t unrouted;       /* samples without a route; in no other figure */
@@ -117,6 +118,9 @@ bool pipeline_has_unpublished(const struct pipeline *);
 /* Whether pipeline_update() will have work now or soon. If not, one drain and update a second are
  * enough. */
 bool pipeline_is_pending(const struct pipeline *);
+/* Grows with each record that says that a selected process has code which the kernel may not know:
+ * an exec, a mapping, a stack that was not unwound in the kernel. */
+uint64_t pipeline_new_code(const struct pipeline *);
 /* The result of options.selected for this process has changed. */
 void pipeline_selection_changed(struct pipeline *, pid_t pid);
 /* Waits for the worker and unwinds all samples that wait. No sample may follow. */

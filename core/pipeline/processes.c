@@ -77,14 +77,20 @@ void pipeline_map(struct pipeline *p, struct process *proc, uint64_t since,
 	pipeline_put_memory(p, proc, &to);
 }
 
+static bool is_selected(const struct pipeline *p, pid_t pid)
+{
+	return !p->o.selected || p->o.selected(p->o.arg, pid);
+}
+
 static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m)
 {
 	struct pipeline *p = arg;
 	struct process *proc = NULL;
 	uint64_t began;
 
-	if (!p->o.selected || p->o.selected(p->o.arg, pid))
+	if (is_selected(p, pid))
 		proc = process_get(p->processes, pid);
+	p->stats.new_code += proc != NULL;
 	if (!proc || !budget_allows(p, proc, clock_now()))
 		return;
 	began = budget_begin();
@@ -98,7 +104,7 @@ static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_m
 /* Whether the process is sampled: events of a CPU have records of all processes. */
 static bool is_followed(struct pipeline *p, pid_t pid)
 {
-	return !p->o.selected || p->o.selected(p->o.arg, pid) || process_find(p->processes, pid);
+	return is_selected(p, pid) || process_find(p->processes, pid);
 }
 
 static void on_comm(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *comm, bool exec)
@@ -109,6 +115,7 @@ static void on_comm(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *
 	if (!is_followed(p, pid))
 		return;
 	if (exec) {
+		p->stats.new_code += is_selected(p, pid);
 		proc = process_find(p->processes, pid);
 		if (proc)
 			kernel_view_withdraw(&p->views, proc);

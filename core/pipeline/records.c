@@ -346,6 +346,7 @@ static void on_missed(void *arg, uint64_t time, uint32_t cpu, const struct recor
 
 	if (!proc)
 		return;
+	p->stats.new_code++;
 	pipeline_scan_if_due(p, proc);
 	pipeline_clear_walk(p, LOSS_NOT_COPIED);
 	add(p, proc, &s, &route, r->comm, NULL);

@@ -133,6 +133,7 @@ static void on_sample(void *arg, const struct sample *s)
 		p->preceding.unrecorded = 0;
 	preceding_take(&p->preceding, s, proc ? proc->id : 0, continuations, &with.continuations.n);
 	with.continuations.at = continuations;
+	p->stats.new_code += proc != NULL;
 	if (proc)
 		take_sample(p, proc, &with, &route);
 	for (uint32_t i = 0; i < with.continuations.n; i++)

@@ -467,6 +467,8 @@ static uint64_t horizon(const struct profiler *p)
 
 static void drain_stream(struct profiler *p, uint64_t until_ns)
 {
+	if (!perf_stream_looks_again(p->stream))
+		p->new_code = pipeline_new_code(p->pipeline);
 	perf_stream_drain_until(p->stream, pipeline_handlers(p->pipeline), until_ns);
 	/* A first publication must be up to date: the kernel notes new memory only where it knows
 	 * code, so it would miss a library that was replaced since, and stacks over it would be
@@ -487,6 +489,13 @@ void profiler_drain(struct profiler *p, uint64_t until_ns)
 	if (p->bpf)
 		bpf_sampler_woke(p->bpf, clock_now() - began);
 	pipeline_retry(p->pipeline);
+}
+
+void profiler_end_looks(struct profiler *p)
+{
+	if (p->stream && !perf_stream_is_behind(p->stream) &&
+	    pipeline_new_code(p->pipeline) == p->new_code)
+		perf_stream_end_looks(p->stream);
 }
 
 void profiler_dispatch(struct profiler *p)

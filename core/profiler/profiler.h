@@ -96,6 +96,7 @@ struct profiler {
 	const pid_t *pids; /* these four, and route, as in the options */
 	uint32_t npids;
 	bool dynamic, held;
+	uint64_t new_code;         /* pipeline_new_code() before the reading that a wake began */
 	struct process_tree *tree; /* with the CPUs' events: pids and their children; else NULL */
 	bool (*route)(void *arg, const struct sample *, struct pipeline_route *);
 	void *route_arg;
@@ -144,6 +145,9 @@ int profiler_disable(struct profiler *);
 /* Passes all records that are due and older than until_ns (CLOCK_MONOTONIC; UINT64_MAX: all that
  * are due) to the pipeline, and publishes changed mappings to the BPF sampler. */
 void profiler_drain(struct profiler *, uint64_t until_ns);
+/* To be called after a drain that had all records up to now: ends the further readings that follow
+ * a wake by the BPF programs, if no selected process has code that they may not know. */
+void profiler_end_looks(struct profiler *);
 /* Takes the worker's answers and unwinds the samples that wait for them. */
 void profiler_dispatch(struct profiler *);
 /* Disables sampling and drains the remaining records. Samples may still wait for the worker:

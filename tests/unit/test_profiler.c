@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <sysexits.h>
 
+#include "bpf/rates.h"
 #include "lib/cpu_time.h"
 #include "worker_help.h"
 
@@ -137,6 +138,70 @@ TEST(slots_are_found_and_given_back)
 	CHECK_INT(profiler_open_window(&p, &slot), 0);
 	CHECK_INT(slot, 7);
 	profiler_sweep(&p, NULL, 0, 0);
+	profiler_close(&p);
+}
+
+static bool selected_if(void *arg, pid_t pid)
+{
+	return *(bool *)arg;
+}
+
+static void run_true(void)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(1);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+/* One reading, as after a wake. Returns whether it was one, and *again whether more follow. */
+static bool read_after_wake(struct profiler *p, bool *again)
+{
+	bool wake;
+
+	run_true();
+	profiler_drain(p, UINT64_MAX);
+	wake = perf_stream_looks_again(p->stream);
+	profiler_end_looks(p);
+	*again = perf_stream_looks_again(p->stream);
+	return wake;
+}
+
+/* The exec of each program wakes user space while nothing is known of it. */
+TEST(the_rings_are_read_again_only_for_selected_programs)
+{
+	bool selects = false, again, none_again = true;
+	const struct profiler_options o = {.plugin_dir = plugins(),
+					   .dynamic = true,
+					   .sampler = SAMPLER_AUTO,
+					   .period_ns = 10 * PERIOD_NS,
+					   .stack_bytes = 65528,
+					   .route = to_no_slot,
+					   .selected = selected_if,
+					   .arg = &selects};
+	struct profiler p;
+	uint32_t group;
+
+	open_or_skip(&p, &o);
+	if (!p.bpf || !bpf_rates_work(p.bpf)) {
+		profiler_close(&p);
+		SKIP("there is no BPF sampler");
+	}
+	CHECK_INT(perf_stream_add_cpus(p.stream, o.period_ns, &group), 0);
+	bpf_rates_set_default(p.bpf, o.period_ns);
+	CHECK_INT(profiler_enable(&p), 0);
+	WAIT_FOR(read_after_wake(&p, &again));
+	for (int wakes = 0; wakes < 5 && none_again;) {
+		wakes += read_after_wake(&p, &again);
+		none_again = !again;
+	}
+	CHECK(none_again);
+	selects = true;
+	WAIT_FOR((read_after_wake(&p, &again), again));
 	profiler_close(&p);
 }
 
