@@ -26,7 +26,8 @@
  *
  * Which page is evicted: a hand goes round over all frames, and takes the first whose page no
  * program has read since the hand was there before. A table that has half of the frames evicts its
- * own pages only, so a program with huge tables leaves room for its neighbours. Rules that steps
+ * own pages only, so a program with huge tables leaves room for its neighbours. Pages that are only
+ * guesses (enum page_reason) fill what would be free, and are the first to go. Rules that steps
  * remember are not read again, so the pages of the hottest functions may be evicted, at no cost.
  */
 #include <errno.h>
@@ -46,6 +47,7 @@
 /* Of the rest, pages are loaded one by one only into the last 1 / KEPT_SINGLE. */
 #define KEPT_SINGLE 8u
 #define NEAR 8u     /* pages that are loaded together */
+#define WIDE 32u    /* pages that are loaded together while nothing better needs the frames */
 #define LOADS 2048u /* on demand, in a second */
 
 /* Maps the words only while they are written: all that is mapped of a BPF map counts as resident.
@@ -124,7 +126,7 @@ static void give_back(struct frames *fs, uint32_t frame)
 
 static void own(struct frames *fs, uint32_t frame, struct paged_table *t, uint32_t page)
 {
-	fs->owners[frame] = (struct frame_owner){.table = t, .page = page};
+	fs->owners[frame] = (struct frame_owner){t, page, PAGE_REQUIRED};
 	t->entries[page] = entry_of(fs, frame);
 	t->nresident++;
 }
@@ -179,22 +181,42 @@ static int take_frame(struct bpf_sampler *b, const struct paged_table *t, uint32
 	return evict_page(b, *frame, PAGE_EVICTED);
 }
 
-/* Frees frames whose pages no walk has read and no earlier run has used: those of tables that were
- * loaded completely. */
-static void evict_idle(struct bpf_sampler *b, uint32_t n)
+/* Was the page loaded for this reason or a worse one, and has no walk read it? */
+static bool is_idle(const struct frames *fs, uint32_t f, enum page_reason reason)
+{
+	const struct frame_owner *o = &fs->owners[f];
+
+	return o->table && o->reason >= reason && !was_seen(o->table, o->page) &&
+	       !__atomic_load_n(&fs->states[f].used, __ATOMIC_RELAXED);
+}
+
+static uint32_t count_idle(const struct frames *fs, enum page_reason reason)
+{
+	uint32_t n = 0;
+
+	for (uint32_t f = 0; f < fs->n; f++)
+		n += is_idle(fs, f, reason);
+	return n;
+}
+
+/* Frees frames of idle pages until so many are free, those with the worst reasons first. */
+static void evict_idle(struct bpf_sampler *b, uint32_t n, enum page_reason reason)
 {
 	struct frames *fs = &b->frames;
 
-	for (uint32_t f = 0; f < fs->n && n; f++) {
-		const struct frame_owner *o = &fs->owners[f];
+	while (fs->nfree < n && reason < fs->none_idle) {
+		uint32_t worst = fs->none_idle - 1;
 
-		if (!o->table || o->remembered || was_seen(o->table, o->page) ||
-		    __atomic_load_n(&fs->states[f].used, __ATOMIC_RELAXED))
-			continue;
-		if (evict_page(b, f, PAGE_NEVER))
+		for (uint32_t f = 0; f < fs->n && fs->nfree < n; f++) {
+			if (!is_idle(fs, f, worst))
+				continue;
+			if (evict_page(b, f, PAGE_NEVER))
+				return;
+			fs->free[fs->nfree++] = f;
+		}
+		if (fs->nfree >= n || worst == PAGE_REQUIRED)
 			return;
-		fs->free[fs->nfree++] = f;
-		n--;
+		fs->none_idle = worst;
 	}
 }
 
@@ -273,32 +295,56 @@ static int load_absent(struct bpf_sampler *b, struct paged_table *t, uint32_t fi
 	return 0;
 }
 
-/* The first page of the group that is loaded together with this page, and the end of that group. */
-static uint32_t group_of(const struct paged_table *t, uint32_t page, uint32_t *end)
+/* The first page of the group that has this page, and the end of that group. */
+static uint32_t group_of(const struct paged_table *t, uint32_t page, uint32_t pages, uint32_t *end)
 {
-	uint32_t first = page / NEAR * NEAR;
+	uint32_t first = page / pages * pages;
 
-	*end = first + NEAR < t->npages ? first + NEAR : t->npages;
+	*end = pages < t->npages - first ? first + pages : t->npages;
 	return first;
 }
 
-/* While half of the frames stay free: the pages around those that are loaded, as on demand. */
-static int load_around(struct bpf_sampler *b, struct paged_table *t)
+/* Why those of [first, end) were loaded that have no other reason yet. */
+static void set_reason(struct frames *fs, const struct paged_table *t, uint32_t first, uint32_t end,
+		       enum page_reason reason)
 {
-	uint32_t end, kept = b->frames.n / 2;
+	for (uint32_t page = first; page < end; page++) {
+		struct frame_owner *o = &fs->owners[frame_of(t->entries[page])];
 
-	for (uint32_t page = 0; page < t->npages; page++) {
-		uint32_t first = group_of(t, page, &end);
-		int r;
-
-		if (!is_resident(t->entries[page]))
-			continue;
-		r = load_absent(b, t, first, end, NULL, kept);
-		if (r)
-			return r;
-		page = end - 1;
+		if (is_resident(t->entries[page]) && o->reason == PAGE_REQUIRED)
+			o->reason = reason;
 	}
-	return 0;
+	if (reason >= fs->none_idle)
+		fs->none_idle = reason + 1;
+}
+
+/* Is a page of [first, end) loaded? Of the others, *absent are not. */
+static bool has_resident(const struct paged_table *t, uint32_t first, uint32_t end,
+			 uint32_t *absent)
+{
+	*absent = end - first;
+	for (uint32_t page = first; page < end; page++)
+		*absent -= is_resident(t->entries[page]);
+	return *absent < end - first;
+}
+
+/* Loads the pages in the groups of those that are loaded, in place of pages that were loaded for a
+ * worse reason. */
+static int load_around(struct bpf_sampler *b, struct paged_table *t, uint32_t pages,
+		       enum page_reason reason)
+{
+	uint32_t end, absent, kept = b->frames.n / KEPT_SINGLE;
+	int r = 0;
+
+	for (uint32_t first = 0; first < t->npages && !r; first = end) {
+		group_of(t, first, pages, &end);
+		if (!has_resident(t, first, end, &absent) || !absent)
+			continue;
+		evict_idle(b, absent + kept, reason + 1);
+		r = load_absent(b, t, first, end, NULL, kept);
+		set_reason(&b->frames, t, first, end, reason);
+	}
+	return r;
 }
 
 static uint32_t count_used(const struct paged_table *t, const struct used_pages *used)
@@ -311,9 +357,8 @@ static uint32_t count_used(const struct paged_table *t, const struct used_pages 
 }
 
 /* Loads what earlier runs have used, half of the frames at most, in place of pages that no walk has
- * read; then all else, or what is near, while half of the frames are free. */
-static int load_remembered(struct bpf_sampler *b, struct paged_table *t,
-			   const struct used_pages *used)
+ * read. */
+static int load_used(struct bpf_sampler *b, struct paged_table *t, const struct used_pages *used)
 {
 	struct frames *fs = &b->frames;
 	uint32_t kept = fs->n / KEPT_SINGLE, n = count_used(t, used);
@@ -321,18 +366,38 @@ static int load_remembered(struct bpf_sampler *b, struct paged_table *t,
 
 	if (n > fs->n / 2)
 		n = fs->n / 2;
-	if (fs->nfree < n + kept)
-		evict_idle(b, n + kept - fs->nfree);
+	evict_idle(b, n + kept, PAGE_REQUIRED);
 	if (fs->nfree > fs->n / 2 + kept)
 		kept = fs->nfree - fs->n / 2;
 	r = load_absent(b, t, 0, t->npages, used, kept);
 	fs->counts.remembered += t->nresident;
-	for (uint32_t page = 0; page < t->npages; page++)
-		if (is_resident(t->entries[page]))
-			fs->owners[frame_of(t->entries[page])].remembered = true;
-	if (!r && t->npages - t->nresident + fs->n / 2 <= fs->nfree)
-		return load_absent(b, t, 0, t->npages, NULL, 0);
-	return r ? r : load_around(b, t);
+	set_reason(fs, t, 0, t->npages, PAGE_REMEMBERED);
+	return r;
+}
+
+/* Loads what earlier runs have used; then, into frames that would be free otherwise, what this run
+ * may use: the nearer it is to that, the more probable. */
+static int load_remembered(struct bpf_sampler *b, struct paged_table *t,
+			   const struct used_pages *used)
+{
+	int r = load_used(b, t, used);
+
+	if (!r)
+		r = load_around(b, t, NEAR, PAGE_NEAR);
+	if (!r)
+		r = load_around(b, t, WIDE, PAGE_WIDE);
+	return r ? r : load_around(b, t, t->npages, PAGE_FAR);
+}
+
+/* Loads a table completely, or nothing of it if it has too many pages. */
+static int load_complete(struct bpf_sampler *b, struct paged_table *t)
+{
+	const struct frames *fs = &b->frames;
+
+	if (t->npages + fs->n / KEPT_FREE > fs->nfree + count_idle(fs, PAGE_NEAR))
+		return 0;
+	evict_idle(b, t->npages + fs->n / KEPT_SINGLE, PAGE_NEAR);
+	return load_absent(b, t, 0, t->npages, NULL, 0);
 }
 
 /* While there are free frames: the pages around it too, whose functions are of the same part of the
@@ -340,9 +405,10 @@ static int load_remembered(struct bpf_sampler *b, struct paged_table *t,
 static void load_near(struct bpf_sampler *b, struct paged_table *t, uint32_t page)
 {
 	const struct frames *fs = &b->frames;
-	uint32_t end, first = group_of(t, page, &end);
+	uint32_t end, first = group_of(t, page, NEAR, &end), least = NEAR + fs->n / KEPT_SINGLE;
 
-	if (fs->nfree >= NEAR + fs->n / KEPT_SINGLE)
+	evict_idle(b, least, PAGE_WIDE);
+	if (fs->nfree >= least)
 		(void)load_absent(b, t, first, end, NULL, 0);
 }
 
@@ -424,7 +490,6 @@ void pages_free(struct paged_table *t)
 
 int pages_add(struct bpf_sampler *b, struct paged_table *t, const struct used_pages *used)
 {
-	struct frames *fs = &b->frames;
 	int r;
 
 	t->npages = pages_of(t->n);
@@ -436,10 +501,8 @@ int pages_add(struct bpf_sampler *b, struct paged_table *t, const struct used_pa
 		return -ENOMEM;
 	}
 	r = words_write(b->slabs.fd, t->at, t->entries, t->npages);
-	if (!r && used)
-		r = load_remembered(b, t, used);
-	else if (!r && t->npages + fs->n / KEPT_FREE <= fs->nfree)
-		r = load_absent(b, t, 0, t->npages, NULL, 0);
+	if (!r)
+		r = used ? load_remembered(b, t, used) : load_complete(b, t);
 	if (r)
 		pages_remove(b, t);
 	return r;
@@ -465,6 +528,7 @@ int frames_init(struct bpf_sampler *b)
 		give_back(fs, f);
 	fs->loads = LOADS;
 	fs->loads_ns = clock_now();
+	fs->none_idle = PAGE_REQUIRED + 1;
 	return 0;
 }
 

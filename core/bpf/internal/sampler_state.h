@@ -58,10 +58,20 @@ struct paged_table {
 	uint8_t *seen; /* a bit for each page that was read: pages_seen() */
 };
 
+/* Why a page was loaded, from the best reason to the worst. A page that no walk has read yields to
+ * pages with a better reason. */
+enum page_reason {
+	PAGE_REMEMBERED, /* an earlier run has used it: it yields to none */
+	PAGE_REQUIRED,   /* on demand, or with its complete table */
+	PAGE_NEAR,       /* it is near a page that an earlier run has used */
+	PAGE_WIDE,       /* .. not so near */
+	PAGE_FAR,        /* an earlier run has used some page of its table */
+};
+
 struct frame_owner {
 	struct paged_table *table; /* NULL: the frame is free */
 	uint32_t page;
-	bool remembered; /* it was loaded because an earlier run has used it */
+	enum page_reason reason;
 };
 
 struct frames {
@@ -74,6 +84,7 @@ struct frames {
 	uint32_t nrequired;    /* settings->nrequired when it was last read */
 	uint64_t loads;        /* that may be made on demand now .. */
 	uint64_t loads_ns;     /* .. as of then */
+	uint32_t none_idle; /* no idle page was loaded for this enum page_reason or a worse one */
 	struct page_counts counts;
 };
 
