@@ -256,6 +256,7 @@ accuracy: all
 	@tests/accuracy/undescribed $(B)
 	@tests/accuracy/python $(B)
 	@tests/accuracy/ruby $(B)
+	@tests/accuracy/java $(B)
 bench: all
 	@tests/bench/run $(B)
 fuzz:
