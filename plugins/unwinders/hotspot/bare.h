@@ -44,6 +44,7 @@ static int leave_bare(struct fusee_unwind *u, __u32 moved)
 FUSEE_PART(fusee_hotspot_leave_bare, leave_bare)
 
 #define IS_FLUSH TEXT8('f', 'l', 'u', 's', 'h', '_', 'i', 'c')
+#define IS_JNI_GETTER TEXT8('j', 'n', 'i', '_', 'f', 'a', 's', 't')
 #define IS_ADAPTER TEXT8('I', '2', 'C', '/', 'C', '2', 'I', ' ')
 
 /* Is the adapter's mov %rsp,%r13, which saves the caller's sp, still ahead? */
@@ -127,8 +128,9 @@ static int bare(struct fusee_unwind *u, __u32 unused)
 
 	(void)unused;
 	FUSEE_CALL(fusee_hotspot_push_stub, u, 0);
-	/* the JVM's own functions call it */
-	if (is_exact(u) && u->scratch[NAME8] == IS_FLUSH && !AT(u, &pc, u->sp))
+	/* native code calls it, and it pushes nothing */
+	if (is_exact(u) && (u->scratch[NAME8] == IS_FLUSH || u->scratch[NAME8] == IS_JNI_GETTER) &&
+	    !AT(u, &pc, u->sp))
 		return to_caller(u, pc, u->sp + 8);
 	if (u->scratch[NAME8] != IS_ADAPTER)
 		found = FUSEE_CALL(fusee_hotspot_leave_unsized, u, 0);

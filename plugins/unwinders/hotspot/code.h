@@ -81,21 +81,28 @@ FUSEE_FN int is_tail(struct near *n)
 	return 0;
 }
 
-/* Code behind a compiled method that is reached with its frame taken down or not made:
- * lea ..(%rip),%r10; mov %r10,d(%r15); jmp, where a return polls; mov $..,%rbx; jmp, which a call
- * goes through. */
+/* mov $..,%rbx; jmp: code behind a compiled method that its calls of interpreted methods go
+ * through.
+ */
+FUSEE_FN int is_way_out(const struct near *n)
+{
+	if (byte(n, 0) == 0x48 && byte(n, 1) == 0xbb)
+		return byte(n, 10) == 0xe9;
+	return byte(n, 0) == 0xe9 && byte(n, -10u) == 0x48 && byte(n, -9u) == 0xbb;
+}
+
+/* Code behind a compiled method that is reached with its frame taken down: lea ..(%rip),%r10;
+ * mov %r10,d(%r15); jmp, where a return polls; or that which calls go through. */
 FUSEE_FN int is_behind_method(const struct near *n)
 {
 	if (byte(n, 0) == 0x4c && byte(n, 1) == 0x8d && byte(n, 2) == 0x15)
 		return byte(n, 7) == 0x4d && byte(n, 8) == 0x89;
 	if (byte(n, 0) == 0x4d && byte(n, 1) == 0x89 && byte(n, 2) == 0x97)
 		return byte(n, 7) == 0xe9;
-	if (byte(n, 0) == 0x48 && byte(n, 1) == 0xbb)
-		return byte(n, 10) == 0xe9;
-	if (byte(n, 0) != 0xe9)
-		return 0;
-	return (byte(n, -7u) == 0x4d && byte(n, -6u) == 0x89 && byte(n, -5u) == 0x97) ||
-	       (byte(n, -10u) == 0x48 && byte(n, -9u) == 0xbb);
+	if (byte(n, 0) == 0xe9 && byte(n, -7u) == 0x4d && byte(n, -6u) == 0x89 &&
+	    byte(n, -5u) == 0x97)
+		return 1;
+	return is_way_out(n);
 }
 
 /* Of code whose frame is complete `complete` bytes from pc on, at most; 0 or less: the frame is, or

@@ -366,17 +366,32 @@ FUSEE_PART(fusee_hotspot_stub, stub)
 
 #define IS_EXCEPTION TEXT8('E', 'x', 'c', 'e', 'p', 't', 'i', 'o')
 
-/* Is this stub interrupted where sp is its caller's? An adapter to the interpreter pops the return
- * address into rax; a compiled method jumps to the stub that looks for a handler of an exception,
- * with its place in rdx. Then pc becomes the caller's, whose blob is found. 1; 0: it is not; -1:
- * the blob is not found. */
+/* Is a compiled method's code interrupted that its calls of interpreted methods go through? Then
+ * the method's place is on top of the stack. */
+FUSEE_FN int is_going_out(struct fusee_unwind *u, __u64 *place)
+{
+	struct near *n = near(u);
+
+	return n && !fusee_read(u, n->code, CODE_BYTES, u->pc - CODE_BEFORE) && is_way_out(n) &&
+	       !AT(u, place, u->sp) && is_behind_call(u, *place);
+}
+
+/* Is code interrupted that is no method's own, and shows as the place that has called it? A method
+ * calls through code of its own. An adapter to the interpreter pops the return address into rax; a
+ * compiled method jumps to the stub that looks for a handler of an exception, with its place in
+ * rdx. Then pc becomes the caller's, whose blob is found. 1; 0: it is not; -1: the blob is not
+ * found. */
 static int skip_popped(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 pc = u->regs[FUSEE_X86_RAX], popped;
 	__u8 first;
 
 	(void)unused;
-	if (u->scratch[NAME8] == IS_ADAPTER) {
+	if (u->scratch[NAME8] == IS_NMETHOD) {
+		if (!is_going_out(u, &pc))
+			return 0;
+		u->sp += 8;
+	} else if (u->scratch[NAME8] == IS_ADAPTER) {
 		if (AT(u, &popped, u->sp - 8) || popped != pc || !is_before_note(u))
 			return 0;
 	} else if (u->scratch[NAME8] == IS_EXCEPTION) {

@@ -1158,6 +1158,24 @@ TEST(an_exception_before_its_handler)
 	CHECK_STR(m.stack, CALLERS);
 }
 
+/* mov $..,%rbx; jmp: mid calls through code of its own, at its end. It is on the stack once. */
+TEST(a_call_through_code_behind_the_method)
+{
+	static const unsigned char code[] = {0x48, 0xbb, 1, 2, 3, 4, 5, 6, 7, 8, 0xe9, 1, 2, 3, 4};
+
+	for (int at = 0; at <= 10; at += 10) {
+		struct fusee_unwind *u = in_stub("", "", "");
+		uint64_t sp = STACK + 0x100 + 32 - 8;
+
+		memcpy(m.memory + RETURN + 0x20, code, sizeof(code));
+		u->pc = RETURN + 0x20 + (uint64_t)at;
+		u->sp = sp;
+		put(sp, RETURN);
+		CHECK_INT(walk(), FUSEE_NEXT);
+		CHECK_STR(m.stack, CALLERS);
+	}
+}
+
 /* It has called, and has pushed -1 before it saved the frame pointer. */
 TEST(the_barrier_where_a_method_begins)
 {
@@ -1176,20 +1194,27 @@ TEST(the_barrier_where_a_method_begins)
 	CHECK_INT(u->fp, 0x77);
 }
 
-/* Functions of the JVM call the code that writes back caches. */
+/* Functions of the JVM call the code that writes back caches, and JNI code that which reads a
+ * field. */
 TEST(a_stub_without_frame_that_is_called_by_native_code)
 {
-	struct fusee_unwind *u = &m.native.u;
+	static const char *const names[] = {"flush_icache_stub", "jni_fast_GetLongField"};
 
-	make();
-	blob(STUBS, 8, "flush_icache_stub", 0);
-	CHECK_INT(claim(), 0);
-	u->pc = STUBS + 0x210;
-	put(u->sp, NATIVE);
-	CHECK_INT(walk(), FUSEE_NEXT);
-	CHECK_STR(m.stack, "flush_icache_stub:0 ");
-	CHECK_INT(u->pc, NATIVE);
-	CHECK_INT(u->sp, STACK + 0x88);
+	for (int i = 0; i < 2; i++) {
+		struct fusee_unwind *u = &m.native.u;
+		char due[64];
+
+		make();
+		blob(STUBS, 8, names[i], 0);
+		CHECK_INT(claim(), 0);
+		u->pc = STUBS + 0x210;
+		put(u->sp, NATIVE);
+		CHECK_INT(walk(), FUSEE_NEXT);
+		snprintf(due, sizeof(due), "%s:0 ", names[i]);
+		CHECK_STR(m.stack, due);
+		CHECK_INT(u->pc, NATIVE);
+		CHECK_INT(u->sp, STACK + 0x88);
+	}
 }
 
 /* Its frame has the return address and the caller's frame pointer, and nothing more yet. */
