@@ -23,17 +23,21 @@ enum fusee_tls_kind {
 	FUSEE_TLS_EXECUTABLE = 1, /* the block ends at the thread pointer */
 	FUSEE_TLS_STATIC,         /* a word of the file has the distance to the thread pointer */
 	FUSEE_TLS_DYNAMIC,        /* a word of the file has the number of its module */
+	/* Two words of the file are a descriptor, whose second word is either the distance to the
+	 * thread pointer, or the address of the module's number. */
+	FUSEE_TLS_DESCRIPTOR,
 };
 
 /* A thread-local variable of a file. */
 struct fusee_tls {
 	unsigned int kind;        /* enum fusee_tls_kind */
-	int offset;               /* EXECUTABLE, STATIC: added to the thread pointer; DYNAMIC: in
-				     the block */
+	int offset;               /* EXECUTABLE, STATIC: added to the thread pointer; else: in the
+				     block */
 	unsigned long long vaddr; /* of the word */
+	int described;            /* DESCRIPTOR: the place in the block that it is of */
 };
 
-#define FUSEE_TLS_WORDS 4 /* of a table, for fusee_tls_put() and fusee_tls_get() */
+#define FUSEE_TLS_WORDS 5 /* of a table, for fusee_tls_put() and fusee_tls_get() */
 
 /*
  * Where the C library keeps the address of a module's block. head: the three words after the first
@@ -65,7 +69,25 @@ FUSEE_FN int fusee_tls_get(struct fusee_unwind *u, __u64 i, struct fusee_tls *tl
 	tls->kind = w[0];
 	tls->offset = (int)w[1];
 	tls->vaddr = (__u64)w[3] << 32 | w[2];
+	tls->described = (int)w[4];
 	return 0;
+}
+
+/* *word is the second word of a descriptor. Returns 0 if it is the distance of the variable to the
+ * thread pointer then, 1 if it is the number of the module, and -1: not known. Older glibc fills a
+ * descriptor when a thread first uses it; before, its words lead to no number of this place. */
+FUSEE_FN int fusee_tls_descriptor(struct fusee_unwind *u, const struct fusee_tls *tls, __u64 *word)
+{
+	__u64 pair[2]; /* the number, and the place in the block */
+
+	if ((__s64)*word < 0) {
+		*word += (__u64)(__s64)tls->offset - (__u64)(__s64)tls->described;
+		return 0;
+	}
+	if (fusee_read(u, pair, sizeof(pair), *word) || pair[1] != (__u64)(__s64)tls->described)
+		return -1;
+	*word = pair[0];
+	return 1;
 }
 
 /* The address of the variable in the interrupted thread; bias: of the file that has it. 0, or -1:
@@ -74,12 +96,18 @@ FUSEE_FN int fusee_tls_address(struct fusee_unwind *u, const struct fusee_tls *t
 			       __u64 *at)
 {
 	__u64 word = 0, head[3], block;
+	int dynamic = tls->kind == FUSEE_TLS_DYNAMIC;
 
 	if (!u->tls || !tls->kind)
 		return -1;
 	if (tls->kind != FUSEE_TLS_EXECUTABLE && fusee_read(u, &word, 8, bias + tls->vaddr))
 		return -1;
-	if (tls->kind != FUSEE_TLS_DYNAMIC) {
+	if (tls->kind == FUSEE_TLS_DESCRIPTOR) {
+		dynamic = fusee_tls_descriptor(u, tls, &word);
+		*at = u->tls + word;
+		if (dynamic <= 0)
+			return dynamic;
+	} else if (!dynamic) {
 		*at = u->tls + word + (__u64)(__s64)tls->offset;
 		return 0;
 	}
@@ -103,6 +131,7 @@ static inline void fusee_tls_put(const struct fusee_tls *tls, uint32_t words[FUS
 	words[1] = (uint32_t)tls->offset;
 	words[2] = (uint32_t)tls->vaddr;
 	words[3] = (uint32_t)(tls->vaddr >> 32);
+	words[4] = (uint32_t)tls->described;
 }
 
 /* Element i of a section. 0; -1: it has less. */
@@ -161,17 +190,44 @@ static inline int fusee_tls_of_program(const struct fusee_file_info *info, uint6
 	return (int)(offset - info->tls_memsz - ((-info->tls_vaddr - info->tls_memsz) & mask));
 }
 
+/* Sets *tls if words of this relocation lead to the variable, unless a better way is known. 1:
+ * there is none better. */
+static inline int fusee_tls_relocation(const struct fusee_section *symbols, const Elf64_Rela *r,
+				       uint64_t offset, struct fusee_tls *tls)
+{
+	uint32_t type = (uint32_t)r->r_info;
+	uint64_t value;
+
+	if ((type != R_X86_64_DTPMOD64 && type != R_X86_64_TPOFF64 && type != R_X86_64_TLSDESC) ||
+	    fusee_tls_symbol(symbols, r->r_info >> 32, &value))
+		return 0;
+	value += (uint64_t)r->r_addend;
+	if (type == R_X86_64_TLSDESC) {
+		if (tls->kind && (tls->kind != FUSEE_TLS_DESCRIPTOR || value != offset))
+			return 0;
+		*tls = (struct fusee_tls){FUSEE_TLS_DESCRIPTOR, (int)offset, r->r_offset + 8,
+					  (int)value};
+		return 0;
+	}
+	if (type == R_X86_64_DTPMOD64) {
+		*tls = (struct fusee_tls){FUSEE_TLS_DYNAMIC, (int)offset, r->r_offset, 0};
+		return 0;
+	}
+	*tls = (struct fusee_tls){FUSEE_TLS_STATIC, (int)(offset - value), r->r_offset, 0};
+	return 1;
+}
+
 /* In inspect(): finds the way to a thread-local variable of the file, by its offset in PT_TLS,
  * which file_symbol() returns for such a symbol. 0; -ENOENT: the file has no such variables, or no
  * word that leads to them; or what the host returned. */
 static inline int fusee_find_tls(const struct fusee_unwinder_host *host, uint64_t file,
 				 uint64_t offset, struct fusee_tls *tls)
 {
+	static const char *const names[] = {".rela.dyn", ".rela.plt"};
 	struct fusee_file_info info;
 	struct fusee_section dynamic, symbols, relocations;
 	Elf64_Rela r;
-	uint64_t value;
-	int err;
+	int err, best = 0;
 
 	memset(tls, 0, sizeof(*tls));
 	info.size = sizeof(info);
@@ -187,21 +243,11 @@ static inline int fusee_find_tls(const struct fusee_unwinder_host *host, uint64_
 		return 0;
 	}
 	fusee_tls_section(host, file, ".dynsym", &symbols);
-	fusee_tls_section(host, file, ".rela.dyn", &relocations);
-	for (uint64_t i = 0; !fusee_tls_element(&relocations, i, &r, sizeof(r)); i++) {
-		uint32_t type = (uint32_t)r.r_info;
-
-		if ((type != R_X86_64_DTPMOD64 && type != R_X86_64_TPOFF64) ||
-		    fusee_tls_symbol(&symbols, r.r_info >> 32, &value))
-			continue;
-		tls->vaddr = r.r_offset;
-		tls->kind = FUSEE_TLS_DYNAMIC;
-		tls->offset = (int)offset;
-		if (type == R_X86_64_DTPMOD64)
-			continue;
-		tls->kind = FUSEE_TLS_STATIC;
-		tls->offset = (int)(offset - value - (uint64_t)r.r_addend);
-		return 0;
+	for (uint32_t k = 0; k < 2; k++) {
+		fusee_tls_section(host, file, names[k], &relocations);
+		for (uint64_t i = 0; !best && !fusee_tls_element(&relocations, i, &r, sizeof(r));
+		     i++)
+			best = fusee_tls_relocation(&symbols, &r, offset, tls);
 	}
 	return tls->kind ? 0 : -ENOENT;
 }
@@ -214,7 +260,7 @@ static inline int fusee_tls_of_thread(const struct fusee_unwinder_host *host, ui
 				      uint64_t *at)
 {
 	unsigned long long head[3];
-	uint64_t word = 0, block;
+	uint64_t word = 0, block, pair[2] = {0};
 	int err = 0;
 
 	if (!tls->kind || !tp)
@@ -223,8 +269,14 @@ static inline int fusee_tls_of_thread(const struct fusee_unwinder_host *host, ui
 		err = host->process_read(process, bias + tls->vaddr, &word, 8);
 	if (err)
 		return err;
-	if (tls->kind != FUSEE_TLS_DYNAMIC) {
-		*at = tp + word + (uint64_t)(int64_t)tls->offset;
+	if (tls->kind == FUSEE_TLS_DESCRIPTOR && (int64_t)word >= 0) {
+		err = host->process_read(process, word, pair, sizeof(pair));
+		if (err || pair[1] != (uint64_t)(int64_t)tls->described)
+			return err ? err : -ENOENT;
+		word = pair[0];
+	} else if (tls->kind != FUSEE_TLS_DYNAMIC) {
+		*at = tp + word + (uint64_t)(int64_t)tls->offset -
+		      (uint64_t)(int64_t)tls->described;
 		return 0;
 	}
 	if (!word || word >= FUSEE_TLS_MODULES)
