@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/credentials.h"
+
 static _Atomic int level = -1; /* -1: not yet read from the environment */
 static const char *prefix = "fusee: ";
 static void (*before)(void);
@@ -67,6 +69,7 @@ void log_at(int l, const char *format, ...)
 	vsnprintf(line, sizeof(line), format, ap);
 	va_end(ap);
 	clean(line);
+	credentials_hide(line);
 	if (before)
 		before();
 	fprintf(stderr, "%s%s\n", prefix, line);

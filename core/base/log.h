@@ -19,7 +19,8 @@ void log_set_prefix(const char *prefix);
 /* A function that is called before each line, to erase a progress line. NULL: none. */
 void log_set_before(void (*before)(void));
 
-/* Names in a message may have any bytes: those that change the state of a terminal become '?'. */
+/* Names in a message may have any bytes: those that change the state of a terminal become '?'.
+ * Users and passwords of URLs are hidden. */
 void log_at(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define log_error(...) log_at(LOG_ERROR, __VA_ARGS__)
 #define log_warning(...) log_at(LOG_WARNING, __VA_ARGS__)

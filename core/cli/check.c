@@ -11,6 +11,7 @@
 #include <json-c/json.h>
 
 #include "agent/preview.h"
+#include "base/credentials.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "console/grid.h"
@@ -25,7 +26,20 @@
 #define MAX_ROWS 40         /* of the table */
 #define DEFAULT_SCRIPT "/etc/fusee/fusee.lua"
 
-/* "name=value name=value", without the values of secrets. */
+/* Without the passwords of URLs. */
+static void put_value(struct buf *b, const char *value)
+{
+	char *shown = strdup(value);
+
+	if (shown)
+		credentials_hide_value(shown);
+	else
+		b->error = -ENOMEM;
+	buf_str(b, shown ? shown : "");
+	free(shown);
+}
+
+/* "name=value name=value", without the values of secrets and of maps. */
 static void put_options(struct buf *b, const struct plan_instance *p)
 {
 	for (uint32_t i = 0; i < p->noptions; i++) {
@@ -37,11 +51,12 @@ static void put_options(struct buf *b, const struct plan_instance *p)
 		if (secret)
 			buf_str(b, "(hidden)");
 		else if (o->value.kind == OPTION_TEXT)
-			buf_str(b, o->value.text);
-		for (uint32_t k = 0; k < o->value.n && !secret; k++)
-			buf_printf(b, "%s%s", k ? "," : "",
-				   o->value.pairs[k].key ? o->value.pairs[k].key
-							 : o->value.pairs[k].value);
+			put_value(b, o->value.text);
+		for (uint32_t k = 0; k < o->value.n && !secret; k++) {
+			buf_str(b, k ? "," : "");
+			put_value(b, o->value.pairs[k].key ? o->value.pairs[k].key
+							   : o->value.pairs[k].value);
+		}
 	}
 }
 

@@ -76,10 +76,8 @@ static int parse(struct push *o, int argc, char **argv, int *first)
 	if (!o->to == !o->sink)
 		return cli_bad_usage(&push_command, "where to? --to URL, or --sink SINK");
 	if (o->to && !push_is_address(o->to))
-		return cli_bad_usage(&push_command,
-				     "--to '%s': an address begins with http:// or "
-				     "https://",
-				     o->to);
+		return cli_bad_address(&push_command, "to", o->to,
+				       "does not begin with http:// or https://");
 	if (!o->tries)
 		return cli_bad_usage(&push_command, "--tries 0 sends nothing");
 	return 0;

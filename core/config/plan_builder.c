@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/buf.h"
+#include "base/credentials.h"
 #include "base/guess.h"
 #include "base/utf8.h"
 #include "config/settings.h"
@@ -33,6 +34,7 @@ void plan_builder_error(struct plan_builder *b, const char *where, const char *f
 		sentence = NULL;
 	va_end(ap);
 	if (sentence) {
+		credentials_hide_quoted(sentence);
 		buf_printf(&text, "%s%s", where, *where ? ": " : "");
 		utf8_clean_printable(&text, sentence, strlen(sentence));
 		buf_add(&text, "", 1);

@@ -1,20 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/plan.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/credentials.h"
 #include "bpf/sampler.h"
 #include "config/settings.h"
 #include <fusee/helpers.h>
+
+/* Without the passwords of URLs. */
+static void put_text(struct json *j, const char *name, const char *value)
+{
+	char *shown = strdup(value);
+
+	if (shown)
+		credentials_hide_value(shown);
+	else
+		j->out->error = -ENOMEM;
+	json_text(j, name, shown ? shown : "");
+	free(shown);
+}
 
 /* List or map: names are a map's. */
 static void put_pairs(struct json *j, const struct option_value *v, bool map)
 {
 	for (uint32_t i = 0; i < v->n; i++) {
+		const struct option_pair *p = &v->pairs[i];
+
 		if (map)
-			json_key(j, fusee_text(v->pairs[i].key));
-		json_text(j, NULL, v->pairs[i].value);
+			json_key(j, fusee_text(p->key));
+		put_text(j, NULL, map && credentials_are_named(p->key) ? "(hidden)" : p->value);
 	}
 }
 
@@ -36,7 +53,7 @@ static void put_value(struct json *j, const struct fusee_option *o, const struct
 	} else if (o->type == FUSEE_INT) { /* JSON has no "007" */
 		json_int(j, o->name, strtoll(v->text, NULL, 10));
 	} else {
-		json_text(j, o->name, v->text);
+		put_text(j, o->name, v->text);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include <sysexits.h>
 
 #include "base/assert.h"
+#include "base/credentials.h"
 #include "base/guess.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -71,6 +72,19 @@ int cli_bad_usage(const struct cli_command *c, const char *format, ...)
 	log_error("%s: %s", c->name, text);
 	fprintf(stderr, "fusee %s --help lists the options\n", c->name);
 	return EX_USAGE;
+}
+
+int cli_bad_address(const struct cli_command *c, const char *option, const char *value,
+		    const char *why)
+{
+	char *shown = strdup(value);
+	int r;
+
+	if (shown)
+		credentials_hide_value(shown);
+	r = cli_bad_usage(c, "--%s: '%s' %s", option, shown ? shown : "", why);
+	free(shown);
+	return r;
 }
 
 static bool is_old(const struct cli_command *c, const char *name)

@@ -63,4 +63,7 @@ void cli_print_help(const struct cli_command *);
 /* Logs the error in the command line, and how to list the options. EX_USAGE. */
 int cli_bad_usage(const struct cli_command *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same of an option's value, which is shown without user and password. */
+int cli_bad_address(const struct cli_command *, const char *option, const char *value,
+		    const char *why);
 #endif

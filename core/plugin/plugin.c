@@ -15,6 +15,7 @@
 
 #include "base/assert.h"
 #include "base/buf.h"
+#include "base/credentials.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "plugin/internal/check.h"
@@ -31,6 +32,8 @@ int plugin_host_fail(struct fusee_instance *in, int err, const char *text)
 {
 	free(in->error);
 	in->error = strdup(text);
+	if (in->error)
+		credentials_hide_quoted(in->error);
 	return err;
 }
 

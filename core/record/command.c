@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/credentials.h"
 #include "base/log.h"
 
 bool command_sudo_user(uid_t *uid, gid_t *gid)
@@ -161,6 +162,8 @@ int command_exit_status(const struct command *c)
 
 void command_put(char *const *argv, struct buf *b)
 {
+	size_t from = b->len;
+
 	for (; *argv; argv++) {
 		const char *c = *argv;
 
@@ -179,4 +182,8 @@ void command_put(char *const *argv, struct buf *b)
 		}
 		buf_str(b, argv[1] ? " " : "");
 	}
+	if (buf_add(b, "", 1))
+		return;
+	credentials_hide(b->p + from);
+	b->len = from + strlen(b->p + from);
 }

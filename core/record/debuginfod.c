@@ -36,7 +36,7 @@ int debuginfod_set(const struct cli_command *command, struct session_options *o,
 						  : "--debuginfod: no server is named");
 	wrong = fetcher_wrong_servers(servers);
 	if (wrong)
-		return cli_bad_usage(command, "--debuginfod: '%s' %s", servers, wrong);
+		return cli_bad_address(command, "debuginfod", servers, wrong);
 	o->servers = servers;
 	return 0;
 }

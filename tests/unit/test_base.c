@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/assert.h"
 #include "base/buf.h"
+#include "base/credentials.h"
 #include "base/dict.h"
 #include "base/hashmap.h"
 #include "base/log.h"
@@ -324,6 +325,77 @@ TEST(dict_a_million)
 	free(at);
 }
 
+/* ---- credentials ---- */
+
+static void check_hidden(void (*hide)(char *), const char *text, const char *expected)
+{
+	char s[256];
+
+	snprintf(s, sizeof(s), "%s", text);
+	hide(s);
+	CHECK_STR(s, expected);
+}
+
+TEST(credentials_in_any_sentence)
+{
+	static const char *const all[][2] = {
+		{"", ""},
+		{"://", "://"},
+		{"@", "@"},
+		{"://@", "://@"},
+		{"http://host/x?y#z", "http://host/x?y#z"},
+		{"to ftp://u:secret@host/x, by https://vwx@w",
+		 "to ftp://***@host/x, by https://***@w"},
+		{"http://a@h http://ab@h http://abc@h", "http://*@h http://**@h http://***@h"},
+		{"no '://' and a@b: user@1000.service", "no '://' and a@b: user@1000.service"},
+		/* what a URL must encode, and what ends no quotation */
+		{"'http://u:p/w?#@h:1/x' is wrong", "'http://***@h:1/x' is wrong"},
+		{"'http://u:p w@h' is wrong", "'http://***@h' is wrong"},
+		{"'http://u:it's@h', or a@b", "'http://***@h', or a@b"},
+		{"'http://u:a@b@h'", "'http://***@h'"},
+		{"isn't http://u:p@h", "isn't http://***@h"},
+		{"'http://u:p@h without an end", "'http://***@h without an end"},
+		{"'' http://u:p@h", "'' http://***@h"},
+		{"x=http://u:p@h,y=http://v:q@w", "x=http://***@w"},
+		{"a\tb\nhttp://u:p@h\n", "a\tb\nhttp://***@h\n"},
+		{"'u:p@h' stays", "'u:p@h' stays"},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		check_hidden(credentials_hide, all[i][0], all[i][1]);
+}
+
+TEST(credentials_in_options)
+{
+	static const char *const quoted[][2] = {
+		{"option 'url': 'me:secret@host/x' is no address",
+		 "option 'url': '***@host/x' is no address"},
+		{"option 'url': 'http://h/x?key=1#y' is no address",
+		 "option 'url': 'http://h/x?***' is no address"},
+		{"'http://h?key=a@b&c' and 'http://u:p@h/x'", "'http://***' and 'http://***@h/x'"},
+		{"a.lua:1: me@host is 'me@host', b:c@d is not quoted",
+		 "a.lua:1: me@host is 'me@host', b:c@d is not quoted"},
+	};
+	static const char *const values[][2] = {
+		{"", ""},
+		{"ftp://u:a secret@host", "ftp://***@host"},
+		{"u:secret@host:4040", "***@host:4040"},
+		{"'u:x y'@host", "***@host"},
+		{"me@example.org", "me@example.org"},
+		{"http://h:1/x?key=1", "http://h:1/x?***"},
+		{"http://h:1/x?", "http://h:1/x?"},
+		{"http://u:p?q#@h/x", "http://***"},
+		{"/a?b#c", "/a?b#c"},
+	};
+
+	for (size_t i = 0; i < sizeof(quoted) / sizeof(*quoted); i++)
+		check_hidden(credentials_hide_quoted, quoted[i][0], quoted[i][1]);
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+		check_hidden(credentials_hide_value, values[i][0], values[i][1]);
+	CHECK(credentials_are_named("X-API-Key") && credentials_are_named("Authorization"));
+	CHECK(!credentials_are_named("X-Scope-OrgID") && !credentials_are_named(""));
+}
+
 /* ---- log ---- */
 
 static int calls;
@@ -375,6 +447,16 @@ static void check_log(void (*f)(void), const char *text)
 		fprintf(stderr, "# it printed: %.*s\n", (int)b.len, b.p);
 	CHECK(equal(&b, text));
 	buf_fini(&b);
+}
+
+static void a_password(void)
+{
+	log_error("cannot use '%s': it is not http", "ftp://me:secret@host/x?y");
+}
+
+TEST(log_hides_passwords)
+{
+	check_log(a_password, "fusee: cannot use 'ftp://***@host/x?y': it is not http\n");
 }
 
 TEST(log_levels)
