@@ -153,9 +153,9 @@ struct sampler_settings {
 	/* Of waits.bpf.o. A wait of this length in ns is a sample for certain, a shorter wait with
 	 * the probability of their ratio; 0: no wait is. */
 	__u64 wait_period;
-	__u64 wait_began; /* when that was set: what lies before is not counted */
-	__u32 unheld;     /* written by the programs, 1: a map had no room for a thread */
-	__u32 wait_pad;
+	__u64 wait_began;   /* when that was set: what lies before is not counted */
+	__u32 unheld;       /* written by the programs, 1: a map had no room for a thread */
+	__u32 probe_period; /* of probes.bpf.o, in units of a hit's value; 0: no hit is a sample */
 };
 
 /* What became of a wait: X(name, text). Texts are keys of --stats. */

@@ -42,6 +42,7 @@ enum record_flags {
 	 * which is not in it; without it it leads to the outermost frame */
 	RECORD_PART = 32,
 	RECORD_WAIT = 64, /* of a wait: record_tick.wait, and its period is ns off the CPU */
+	RECORD_HIT = 128, /* of a probe: record_tick.value, and its period is the hit's weight */
 };
 
 /* Why a thread was off its CPU. */
@@ -83,6 +84,7 @@ struct record_tick {
 		struct {
 			__u32 state, queued;
 		} wait;
+		__u64 value; /* of a hit */
 	};
 };
 

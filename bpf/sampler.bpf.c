@@ -119,7 +119,7 @@ FUSEE_FN int send_missed(struct sampler_context *c, struct scratch *s, __u32 why
 	return sent(output(c, s, RECORD_MISSED, sizeof(*r))) ? 1 : 0;
 }
 
-#ifdef SAMPLER_OF_WAITS
+#if defined(SAMPLER_OF_WAITS) || defined(SAMPLER_OF_PROBES) /* no event could send a sample */
 FUSEE_FN int send_deferred(struct sampler_context *c, struct scratch *s, __u32 why)
 {
 	return send_missed(c, s, why);
@@ -269,6 +269,8 @@ FUSEE_FN __u32 walk_tick(struct sampler_context *c, struct scratch *s, struct pi
 
 #ifdef SAMPLER_OF_WAITS
 #include "waits.h"
+#elif defined(SAMPLER_OF_PROBES)
+#include "probes.h"
 #else
 /* Threads with events of their own have no samples of other events, and other threads have samples
  * of the CPUs' events only. */
@@ -366,6 +368,22 @@ int sampler_tick(struct sampler_context *c)
 	give_storage();
 	s->began = 0;
 	return take(c, s, ids);
+}
+#elif defined(SAMPLER_OF_PROBES)
+#define SAMPLER_PROGRAM SEC("uprobe")
+
+/* A hit is a sample: probe_take(). */
+SAMPLER_PROGRAM
+int sampler_tick(struct sampler_context *c)
+{
+	struct scratch *s = scratch();
+
+	if (s) {
+		s->began = 0;
+		take(c, s, bpf_get_current_pid_tgid());
+	}
+	probe_end();
+	return 0;
 }
 #else
 #define SAMPLER_PROGRAM SEC("perf_event")
@@ -468,7 +486,12 @@ int sampler_language(struct sampler_context *c)
 	if (!s)
 		return 1;
 	answer = language_tick(c, s);
+#ifdef SAMPLER_OF_PROBES
+	probe_end();
+	answer = 0;
+#else
 	note_time(s->began);
+#endif
 	return answer;
 }
 

@@ -11,6 +11,7 @@
 
 FUSEE_EMBED(sampler_bpf, "sampler.bpf.o");
 FUSEE_EMBED(waits_bpf, "waits.bpf.o");
+FUSEE_EMBED(probes_bpf, "probes.bpf.o");
 
 /* The native unwinders that the program calls, in its order, which is that of their tables too. */
 static const char *const steps[SAMPLER_TABLES] = {"dwarf", "framepointer"};
@@ -84,6 +85,8 @@ uint32_t sampler_object_parts(const struct bpf_sampler *b, bool waits, int langu
 
 	if (waits)
 		parts[n++] = (struct linker_part){"waits", waits_bpf, waits_bpf_end};
+	else if (b->probes.sampled)
+		parts[n++] = (struct linker_part){"probes", probes_bpf, probes_bpf_end};
 	else
 		parts[n++] = (struct linker_part){"sampler", sampler_bpf, sampler_bpf_end};
 	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "bpf/internal/linker.h"
+#include "bpf/probes.h"
 #include "bpf/programs.h"
 #include "bpf/sampler_events.h"
 #include "bpf/internal/sampler_state.h"
@@ -214,6 +215,8 @@ static int open_waits(struct bpf_sampler *b, char **why)
 		r = waits_load_beside(b, possible_cpus(), why);
 	else if (b->waits.sampled)
 		b->waits.object = b->object;
+	if (!r && b->probes.sampled)
+		r = probes_open(b);
 	return !r && b->waits.object ? waits_open(b) : r;
 }
 
@@ -287,6 +290,7 @@ static struct bpf_sampler *new_sampler(const struct plugin_set *set,
 	b->set = set;
 	b->waits.sampled = o->waits;
 	b->waits.beside = o->waits_beside;
+	b->probes.sampled = o->probes != NULL;
 	b->worker = o->worker;
 	b->foreign_pids = !programs_see_our_pids();
 	b->chunks.n = (o->chunks ? o->chunks : chunks_for_cpus()) + 1;
@@ -318,6 +322,8 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 		goto out;
 	what = "it cannot follow processes";
 	r = attach_tracepoints(b);
+	if (!r && o->probes)
+		r = bpf_probes_attach(b, o->probes, why);
 	if (r)
 		goto out;
 	what = "no memory";
@@ -356,6 +362,7 @@ void bpf_sampler_close(struct bpf_sampler *b)
 	for (uint32_t i = 0; i < SAMPLER_LINKS; i++)
 		bpf_link__destroy(b->links[i]);
 	waits_close(b);
+	probes_close(b);
 	chunks_fini(b);
 	slabs_fini(b);
 	frames_fini(b);

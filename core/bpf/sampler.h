@@ -17,6 +17,7 @@
 #include "plugin/plugin.h"
 
 struct bpf_sampler;
+struct probe_points;
 struct worker;
 
 struct bpf_sampler_options {
@@ -27,6 +28,9 @@ struct bpf_sampler_options {
 	uint32_t chunks;
 	bool waits;        /* its samples are waits, not ticks of events: bpf/waits.h */
 	bool waits_beside; /* it has both */
+	/* Not NULL: its samples are hits of these: bpf/probes.h. Borrowed for bpf_sampler_open().
+	 */
+	const struct probe_points *probes;
 	/* Its cache has the pages of tables that were used; borrowed until
 	 * bpf_sampler_keep_pages(). NULL: none. */
 	struct worker *worker;

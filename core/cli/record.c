@@ -131,8 +131,8 @@ static const struct cli_option options[] = {
 	 MEMBER(session.o.hz)},
 	{"event", 'e', "EVENT",
 	 "what is sampled, in place of CPU time: offcpu (time in which\n"
-	 "threads wait), cycles, page-faults .., or a tracepoint, as\n"
-	 "sched:sched_switch",
+	 "threads wait), cycles, page-faults .., a tracepoint, as\n"
+	 "sched:sched_switch, or calls of a function: uprobe:PATH:FUNCTION",
 	 CLI_CALL, .set = set_event, .words = event_kind_names},
 	{"period", 'c', "N", "a sample for each N events of -e; default by the event", CLI_COUNT,
 	 MEMBER(session.o.event_period)},
@@ -592,9 +592,9 @@ int cmd_record(int argc, char **argv)
 	buf_add(&line, "", 1);
 	r.session.o.profiler.command_line = line.error ? "fusee record" : line.p;
 	result = parse(&r, argc, argv);
-	if (!result)
-		result = run(&r);
+	result = result ? result : run(&r);
 	selection_fini(selection_of(&r));
+	probe_points_fini(&r.session.o.probes);
 	buf_fini(&line);
 	return result < 0 ? 0 : result;
 }

@@ -150,7 +150,8 @@ static void put_load(const struct top *t, const struct collector *c, uint64_t el
 		snprintf(text, 128, "%.2f threads wait", each);
 	else
 		snprintf(text, 128, "%s %.80s a second",
-			 text_number(number, (uint64_t)(each * 1e9)), t->s.o.event.name);
+			 text_number(number, (uint64_t)(each * 1e9)),
+			 t->s.o.event.probes ? "calls" : t->s.o.event.name);
 }
 
 static void put_head(const struct top *t, const struct collector *c, uint64_t elapsed,
@@ -396,5 +397,6 @@ int cmd_top(int argc, char **argv)
 	if (!r)
 		r = run(&t);
 	selection_fini(&t.s.o.selection);
+	probe_points_fini(&t.s.o.probes);
 	return r < 0 ? 0 : r;
 }

@@ -58,7 +58,7 @@ bool bpf_record_of_cpu(const void *from)
 	struct record_head head;
 
 	memcpy(&head, from, sizeof(head));
-	return head.flags & (RECORD_CPU_EVENT | RECORD_WAIT);
+	return head.flags & (RECORD_CPU_EVENT | RECORD_WAIT | RECORD_HIT);
 }
 
 /* Writes each page of the copy to its offset in stack; absent pages are zero. Returns the bytes

@@ -76,7 +76,7 @@ static int add_event(struct perf_stream *s, struct event_group *g, struct stream
 		.idle = tid < 0 && s->o.bpf, /* else the CPU's grid of ticks has gaps */
 		.sideband = g->cpus ? !g->beside : !s->cpu_period_ns,
 		.on_exec = s->o.on_exec && !g->own && !g->cpus,
-		.silent = s->o.waits,
+		.silent = perf_stream_is_silent(s),
 		.inherit = tid >= 0 && !g->own,
 	};
 	int fd = event_open(&s->form, &o, tid, c->number), r;
@@ -84,7 +84,7 @@ static int add_event(struct perf_stream *s, struct event_group *g, struct stream
 	if (fd < 0)
 		return fd;
 	r = add_fd(g, fd);
-	if (!r && s->o.bpf && !s->o.waits)
+	if (!r && s->o.bpf && !perf_stream_is_silent(s))
 		r = bpf_sampler_attach(s->o.bpf, fd);
 	if (r)
 		return r;

@@ -8,6 +8,8 @@
 
 #define EVENT_NAME_MAX 128u
 
+struct probe_points; /* bpf/probe_points.h */
+
 struct event_kind {
 	char name[EVENT_NAME_MAX]; /* "cycles", "sched:sched_switch" */
 	uint32_t type;             /* of struct perf_event_attr, as config */
@@ -16,6 +18,9 @@ struct event_kind {
 	bool in_kernel;  /* it only happens in the kernel */
 	bool hardware;   /* a counter that a machine may lack */
 	bool waits;      /* time off the CPU, which only the BPF sampler samples; in ns */
+	/* Not NULL: it is hits of these probes, which only the BPF sampler samples, too; borrowed.
+	 */
+	const struct probe_points *probes;
 };
 
 /* The names that are not tracepoints, separated by blanks. */

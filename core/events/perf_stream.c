@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "bpf/sampler_events.h"
+#include "bpf/probes.h"
 #include "bpf/waits.h"
 #include "events/internal/perf_stream_state.h"
 #include "events/internal/stream_cpus.h"
@@ -72,7 +73,8 @@ static int add_targets(struct perf_stream *s)
 		int r = event_group_add_cpus(s, &s->base);
 
 		s->cpu_period_ns = s->o.bpf ? s->base.period_ns : 0;
-		if (!r && s->o.cpus && !s->o.waits) /* an event of a thread slows its switches */
+		if (!r && s->o.cpus &&
+		    !perf_stream_is_silent(s)) /* an event of a thread slows its switches */
 			r = count_pids(s);
 		return r;
 	}
@@ -207,6 +209,12 @@ static void set_wait_period(struct perf_stream *s, uint64_t period_ns)
 		bpf_waits_set_period(s->o.bpf, period_ns);
 }
 
+static void set_hit_period(struct perf_stream *s, uint32_t period)
+{
+	if (s->o.hit_period)
+		bpf_probes_set_period(s->o.bpf, period);
+}
+
 int perf_stream_enable(struct perf_stream *s)
 {
 	if (s->o.dynamic)
@@ -214,6 +222,7 @@ int perf_stream_enable(struct perf_stream *s)
 	s->enabled = true;
 	if (s->cpu_period_ns)
 		bpf_sampler_set_cpu_period(s->o.bpf, s->cpu_period_ns);
+	set_hit_period(s, s->o.hit_period); /* the process that waits to exec is not selected yet */
 	if (!s->o.on_exec)
 		set_wait_period(s, perf_stream_wait_period(s));
 	return ioctl_all(s, PERF_EVENT_IOC_ENABLE);
@@ -228,6 +237,7 @@ int perf_stream_disable(struct perf_stream *s)
 {
 	s->enabled = false;
 	set_wait_period(s, 0);
+	set_hit_period(s, 0);
 	return ioctl_all(s, PERF_EVENT_IOC_DISABLE);
 }
 
@@ -343,8 +353,8 @@ void perf_stream_add_own(struct perf_stream *s, pid_t pid)
 {
 	struct thread_list list = {.s = s, .most = MOST_OWN_THREADS - s->nown};
 
-	if (!s->o.cpus || s->o.waits || procfs_each_thread(pid, list_thread, &list) || !list.n ||
-	    add_own_group(s, &list))
+	if (!s->o.cpus || perf_stream_is_silent(s) || procfs_each_thread(pid, list_thread, &list) ||
+	    !list.n || add_own_group(s, &list))
 		return;
 	/* A thread that the kernel does not take has samples of the CPUs' events. */
 	for (uint32_t i = 0; i < list.n; i++)

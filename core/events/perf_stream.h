@@ -36,6 +36,7 @@ struct perf_stream_options {
 	 * sampled by chance. */
 	bool cpus;
 	bool waits;              /* of these CPUs or of `all`: time off the CPU, with bpf */
+	uint32_t hit_period;     /* likewise: hits of probes, whose value it is; 0: none is */
 	uint64_t wait_period_ns; /* of time off the CPU beside what else is sampled; 0: none is */
 	bool on_exec;            /* sampling begins when pids[0] execs */
 	const struct event_kind *kind; /* what is sampled, borrowed; NULL: CPU time */
@@ -85,6 +86,7 @@ struct perf_stream_counts {
 				slept, before their first */
 	uint64_t invalid;    /* records of the BPF sampler of an unknown kind or a wrong size */
 	uint64_t late;       /* waits that were over before their stack was read */
+	uint64_t unwalked;   /* hits of probes while the CPU read the stack of another */
 	uint64_t throttled;  /* how often the kernel stopped sampling for a while */
 	bool gaps;           /* skipped is counted from sample to sample, not from the total */
 };

@@ -2,6 +2,7 @@
 #include "events/internal/stream_account.h"
 
 #include "bpf/sampler_events.h"
+#include "bpf/probes.h"
 #include "bpf/waits.h"
 #include "events/internal/perf_stream_state.h"
 
@@ -332,6 +333,14 @@ static uint64_t late_waits(const struct perf_stream *s)
 	return counts[WAIT_LATE] + counts[WAIT_NO_ROOM];
 }
 
+static uint64_t unwalked_hits(const struct perf_stream *s)
+{
+	uint64_t counts[PROBE_RESULT_COUNT];
+
+	bpf_probes_counts(s->o.bpf, counts);
+	return counts[PROBE_BUSY] + counts[PROBE_NOT_WALKED];
+}
+
 void stream_account_remove_group(struct perf_stream *s, struct event_group *g)
 {
 	event_group_read(s, g);
@@ -351,6 +360,9 @@ void perf_stream_counts(struct perf_stream *s, struct perf_stream_counts *c)
 	a->count(s, c);
 	if (perf_stream_wait_period(s))
 		c->late = late_waits(s);
+	if (s->o.hit_period)
+		c->unwalked = unwalked_hits(s);
+	raise_to(&c->unwalked, &a->reported.unwalked);
 	raise_to(&c->late, &a->reported.late); /* counts may not be readable */
 	raise_to(&c->ring_full, &a->reported.ring_full);
 	raise_to(&c->skipped, &a->reported.skipped);

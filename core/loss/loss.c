@@ -30,6 +30,8 @@ static const struct {
 	/* The thread went on before the stack of its wait was read, or too many waits ended at
 	 * once. */
 	[LOSS_WAIT_LATE] = {"wait over before its stack was read", LOSS_TICK},
+	/* A thread came to a probe while its CPU had begun to read the stack of another. */
+	[LOSS_HIT_DURING_ANOTHER] = {"probe hit while another was read", LOSS_TICK},
 	/* fusee had no memory for the stack. */
 	[LOSS_NO_MEMORY] = {"no memory", LOSS_STACK},
 	/* The process started another program while the stack was walked by the tables of the

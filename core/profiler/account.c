@@ -48,6 +48,7 @@ static void add_lost(struct loss_account *a, const struct perf_stream_counts *be
 		loss_account_add(a, LOSS_TIMER_SKIPPED, after->skipped - before->skipped);
 	loss_account_add(a, LOSS_UNFINISHED, after->unfinished - before->unfinished);
 	loss_account_add(a, LOSS_WAIT_LATE, after->late - before->late);
+	loss_account_add(a, LOSS_HIT_DURING_ANOTHER, after->unwalked - before->unwalked);
 }
 
 static void add_unstopped(const struct profiler *p, struct loss_account *a,

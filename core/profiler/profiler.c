@@ -54,9 +54,16 @@ static int open_worker(struct profiler *p, const struct profiler_options *o)
 	return r ? EX_OSERR : 0;
 }
 
+#define HIT_RINGS_NS 2000000u /* rings have room as for samples of CPU time of this period */
+
 static bool has_waits(const struct profiler_options *o)
 {
 	return o->kind && o->kind->waits;
+}
+
+static bool has_hits(const struct profiler_options *o)
+{
+	return o->kind && o->kind->probes;
 }
 
 static int open_bpf(struct profiler *p, const struct profiler_options *o)
@@ -64,9 +71,11 @@ static int open_bpf(struct profiler *p, const struct profiler_options *o)
 	const struct bpf_sampler_options bpf = {.table_bytes = o->table_bytes,
 						.waits = has_waits(o),
 						.waits_beside = o->wait_period_ns,
+						.probes = has_hits(o) ? o->kind->probes : NULL,
 						.worker = p->worker};
-	enum sampler_choice choice = bpf.waits || bpf.waits_beside ? SAMPLER_BPF : o->sampler;
-	int r = (o->kind && !bpf.waits) || choice == SAMPLER_STOP
+	enum sampler_choice choice = bpf.waits || bpf.waits_beside || bpf.probes ? SAMPLER_BPF
+										 : o->sampler;
+	int r = (o->kind && !bpf.waits && !bpf.probes) || choice == SAMPLER_STOP
 			? 0
 			: bpf_sampler_choose(&p->bpf, choice, &p->unwinders, &bpf, &p->no_bpf);
 
@@ -134,7 +143,7 @@ static bool is_one_alive(const struct profiler_options *o)
 	return false;
 }
 
-/* Which threads wait is decided in the kernel only, and no event is of a thread. */
+/* Which waits and hits are samples is decided in the kernel only, and no event is of a thread. */
 static int open_waits(struct profiler *p, const struct profiler_options *o,
 		      const struct perf_stream_options *stream)
 {
@@ -144,8 +153,9 @@ static int open_waits(struct profiler *p, const struct profiler_options *o,
 		return o->dynamic        ? perf_stream_open(&p->stream, stream)
 		       : is_one_alive(o) ? open_cpus(p, stream)
 					 : -ESRCH;
-	log_error("time off the CPU needs the ids of processes that the kernel uses: run fusee "
-		  "outside of the container");
+	log_error("%s the ids of processes that the kernel uses: run fusee outside of the "
+		  "container",
+		  has_hits(o) ? "probes need" : "time off the CPU needs");
 	return EX_UNAVAILABLE;
 }
 
@@ -157,10 +167,11 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 		.all = o->all,
 		.dynamic = o->dynamic,
 		.on_exec = o->held,
-		.kind = has_waits(o) ? NULL : o->kind,
+		.kind = has_waits(o) || has_hits(o) ? NULL : o->kind,
 		.waits = has_waits(o),
 		.wait_period_ns = o->wait_period_ns,
-		.period_ns = o->period_ns,
+		.hit_period = has_hits(o) ? (uint32_t)o->period_ns : 0,
+		.period_ns = has_hits(o) ? HIT_RINGS_NS : o->period_ns,
 		.stack_bytes = o->stack_bytes,
 		.ring_bytes = o->ring_bytes,
 		.kernel = o->kernel,
@@ -168,7 +179,7 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 	};
 	int r = -ENOTSUP;
 
-	if (stream.waits || stream.wait_period_ns)
+	if (stream.waits || stream.wait_period_ns || stream.hit_period)
 		return open_waits(p, o, &stream);
 	if (p->bpf && o->npids && bpf_rates_work(p->bpf))
 		r = open_cpus(p, &stream);

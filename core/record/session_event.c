@@ -9,8 +9,24 @@
 #include "base/log.h"
 #include "console/options.h"
 
+#define PROBE_PREFIX "uprobe:"
 #define LEAST_WAIT_HZ 0.25 /* a period has 32 bits of ns */
 #define EVENT_STACK 16384u /* bytes of stack that are copied with a sample */
+
+/* Several probes are sampled together. */
+static int add_probe(struct session_options *o, const char *text)
+{
+	const struct event_kind calls = {.name = "uprobe", .period = 1, .probes = &o->probes};
+	char *why = NULL;
+	int r = probe_points_parse(&o->probes, text, &why);
+
+	o->event = calls;
+	if (!r)
+		return 0;
+	log_error("%s", why ? why : strerror(-r));
+	free(why);
+	return r == -EINVAL ? EX_USAGE : r == -ENOMEM ? EX_OSERR : EX_NOINPUT;
+}
 
 /* "cpu-clock" and "task-clock" are what is sampled without -e. */
 int session_event_set(struct session_options *o, const char *name)
@@ -18,6 +34,9 @@ int session_event_set(struct session_options *o, const char *name)
 	char *error = NULL;
 	int r = 0;
 
+	if (!strncmp(name, PROBE_PREFIX, strlen(PROBE_PREFIX)))
+		return add_probe(o, name + strlen(PROBE_PREFIX));
+	probe_points_fini(&o->probes);
 	o->event = (struct event_kind){0};
 	if (strcmp(name, "cpu-clock") != 0 && strcmp(name, "task-clock") != 0)
 		r = event_kind_find(name, &o->event, &error);
@@ -43,6 +62,19 @@ static int check_waits(const struct cli_command *command, const struct session_o
 	return 0;
 }
 
+static int check_hits(const struct cli_command *command, const struct session_options *o)
+{
+	if (o->hz > DEFAULT_HZ || o->hz < DEFAULT_HZ)
+		return cli_bad_usage(command,
+				     "-F is a rate of CPU time: with -e %s, -c N takes one in N by "
+				     "chance",
+				     o->event.name);
+	if (o->profiler.sampler != SAMPLER_AUTO && o->profiler.sampler != SAMPLER_BPF)
+		return cli_bad_usage(command, "-e %s is sampled by BPF: leave --sampler out",
+				     o->event.name);
+	return 0;
+}
+
 int session_event_check(const struct cli_command *command, struct session_options *o)
 {
 	if (o->wall && *o->event.name)
@@ -56,6 +88,8 @@ int session_event_check(const struct cli_command *command, struct session_option
 			       : 0;
 	if (o->event.waits)
 		return check_waits(command, o);
+	if (o->event.probes)
+		return check_hits(command, o);
 	if (o->profiler.sampler == SAMPLER_BPF || o->profiler.sampler == SAMPLER_STOP)
 		return cli_bad_usage(command, "-e %s is sampled without %s", o->event.name,
 				     o->profiler.sampler == SAMPLER_BPF
@@ -79,6 +113,11 @@ void session_event_log(const struct session *s, const char *part)
 
 	if (s->o.event.waits)
 		log_info("%s, %g Hz, unwinding in the kernel", name, s->o.hz);
+	else if (s->o.event.probes && session_period(s) == 1)
+		log_info("%s, each call, unwinding in the kernel", name);
+	else if (s->o.event.probes)
+		log_info("%s, by chance one call in %llu, unwinding in the kernel", name,
+			 (unsigned long long)session_period(s));
 	else
 		log_info("%s, a sample for each %llu%s", name,
 			 (unsigned long long)session_period(s), part);

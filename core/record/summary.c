@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "bpf/probes.h"
 #include "bpf/waits.h"
 #include "record/internal/hints.h"
 #include "record/summary.h"
@@ -39,6 +40,12 @@ static void print_stage(const struct loss_account *a, enum loss_stage stage, uin
 	buf_fini(&reasons);
 }
 
+/* What hits are counted in. */
+static const char *unit_of(const struct session *s)
+{
+	return s->o.event.probes ? "calls" : s->o.event.name;
+}
+
 static void print_totals(const struct session *s, const struct session_account *a)
 {
 	const struct loss_account *l = &a->losses;
@@ -48,7 +55,7 @@ static void print_totals(const struct session *s, const struct session_account *
 	if (s->o.event.waits)
 		fprintf(stderr, "%.1f s off the CPU, ", (double)a->stats.weight_ns / 1e9);
 	else if (*s->o.event.name)
-		fprintf(stderr, "%s %s, ", text_number(n, a->stats.weight_ns), s->o.event.name);
+		fprintf(stderr, "%s %s, ", text_number(n, a->stats.weight_ns), unit_of(s));
 	else
 		fprintf(stderr, "%.1f s of CPU, ",
 			(double)(a->stats.weight_ns - a->stats.wait_ns) / 1e9);
@@ -131,6 +138,20 @@ static bool has_waits(const struct session *s)
 	return s->o.event.waits || s->o.wall;
 }
 
+static void print_no_hits(const struct session *s)
+{
+	uint64_t counts[PROBE_RESULT_COUNT];
+
+	bpf_probes_counts(s->profiler.bpf, counts);
+	if (counts[PROBE_HITS])
+		fprintf(stderr,
+			"  Nothing was sampled: of %llu calls one in %llu is, by chance.\n\n",
+			(unsigned long long)counts[PROBE_HITS],
+			(unsigned long long)session_period(s));
+	else
+		fputs("  Nothing was sampled: the target did not come to a probe.\n\n", stderr);
+}
+
 /* Threads whose waits have no place in the kernel's map. */
 static void print_unfollowed_waits(const struct session *s)
 {
@@ -181,6 +202,8 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 	print_totals(s, &a);
 	if (s->o.event.waits && !a.losses.due)
 		fputs("  Nothing was sampled: no wait of the target ended.\n\n", stderr);
+	else if (s->o.event.probes && !a.losses.due)
+		print_no_hits(s);
 	else if (*s->o.event.name && !a.losses.due)
 		fprintf(stderr,
 			"  Nothing was sampled: %llu %s, and a sample is for each %llu.\n\n",
@@ -253,6 +276,20 @@ static void stats_waits(const struct session *s, struct json *j)
 	json_end(j);
 }
 
+/* What the BPF sampler saw at probes, hits that are no samples included. */
+static void stats_hits(const struct session *s, struct json *j)
+{
+	uint64_t counts[PROBE_RESULT_COUNT];
+
+	if (!s->o.event.probes || !s->profiler.bpf)
+		return;
+	bpf_probes_counts(s->profiler.bpf, counts);
+	json_open(j, "probes");
+	for (uint32_t i = 0; i < PROBE_RESULT_COUNT; i++)
+		json_uint(j, probe_result_texts[i], counts[i]);
+	json_end(j);
+}
+
 /* What the sampler that stops threads did. */
 static void stats_stop(const struct session *s, const struct stop_counts *c, struct json *j)
 {
@@ -295,6 +332,7 @@ int summary_stats(struct session *s, struct buf *b)
 	json_uint(&j, "helped", a.stats.helped);
 	stats_bpf(s, &a, &j);
 	stats_waits(s, &j);
+	stats_hits(s, &j);
 	stats_stop(s, &a.stop, &j);
 	json_end(&j);
 	buf_str(b, "\n");

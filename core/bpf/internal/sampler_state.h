@@ -137,10 +137,18 @@ struct waits {
 	struct rate_counts *rate_counts; /* map sampler_rate_counts, mapped; NULL: not sampled */
 };
 
+struct probes {
+	bool sampled; /* the object is that of probes */
+	int cpus;     /* map sampler_probe_cpus */
+	struct bpf_link **links;
+	size_t n, cap;
+};
+
 struct bpf_sampler {
 	const struct plugin_set *set; /* borrowed */
 	struct worker *worker;        /* borrowed, for its cache; NULL: none */
 	struct waits waits;
+	struct probes probes;
 	bool foreign_pids; /* our pids differ from those that the programs see */
 	struct bpf_object *object;
 	struct bpf_link *links[SAMPLER_LINKS];
@@ -204,6 +212,12 @@ int waits_share_maps(struct bpf_object *to, struct bpf_object *from, bool all);
 /* 0 or -errno. */
 int waits_open(struct bpf_sampler *);
 void waits_close(struct bpf_sampler *);
+
+/* ---- probes.c ---- */
+
+/* Of an object that is loaded. 0 or -errno. */
+int probes_open(struct bpf_sampler *);
+void probes_close(struct bpf_sampler *);
 
 /* ---- mappings.c ---- */
 

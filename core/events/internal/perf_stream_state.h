@@ -54,4 +54,10 @@ static inline uint64_t perf_stream_wait_period(const struct perf_stream *s)
 {
 	return s->o.waits ? s->o.period_ns : s->o.wait_period_ns;
 }
+
+/* Its events have no ticks that are samples: they bring the sideband. */
+static inline bool perf_stream_is_silent(const struct perf_stream *s)
+{
+	return s->o.waits || s->o.hit_period;
+}
 #endif

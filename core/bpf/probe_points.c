@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bpf/probe_points.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "bpf/internal/loader.h"
+#include "process/elf.h"
+#include "sandbox/confine.h"
+
+#define MOST_FOUND 1024u
+#define CHILD_MEMORY (1ull << 30) /* symbol tables of large programs */
+
+/* ---- the child, which reads the file ---- */
+
+struct found {
+	uint32_t n;
+	bool full; /* there are more */
+	struct {
+		uint64_t offset;
+		uint32_t function; /* its index in the list */
+	} at[MOST_FOUND];
+};
+
+struct search {
+	int fd;
+	const struct probe_function *functions;
+	uint32_t n;
+	struct found *found; /* shared with the child */
+};
+
+/* A table of symbols. */
+struct symbols {
+	struct elf *elf;
+	struct fusee_section entries, names;
+};
+
+static const char *name_of(const struct symbols *t, const Elf64_Sym *s)
+{
+	return s->st_name < t->names.bytes.len ? t->names.bytes.p + s->st_name : NULL;
+}
+
+/* A name of .symtab may have a version: "malloc@@GLIBC_2.2.5". */
+static bool is_named(const char *name, const char *end, const char *sought)
+{
+	size_t len = strlen(sought);
+
+	return (size_t)(end - name) > len && !memcmp(name, sought, len) &&
+	       (!name[len] || name[len] == '@');
+}
+
+/* The offset of an address of code in the file. */
+static bool offset_of(struct elf *e, uint64_t vaddr, uint64_t *offset)
+{
+	struct fusee_file_info info = {.size = sizeof(info)};
+
+	if (elf_info(e, &info))
+		return false;
+	for (uint32_t i = 0; i < info.segments.n; i++) {
+		const struct fusee_segment *s = FUSEE_AT(struct fusee_segment, info.segments, i);
+
+		if (s->flags & PF_X && vaddr >= s->vaddr && vaddr - s->vaddr < s->filesz) {
+			*offset = vaddr - s->vaddr + s->offset;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void add_found(struct found *f, uint64_t offset, uint32_t function)
+{
+	for (uint32_t i = 0; i < f->n; i++)
+		if (f->at[i].offset == offset)
+			return; /* another name of it, or of both tables */
+	f->full |= f->n == MOST_FOUND;
+	if (f->full)
+		return;
+	f->at[f->n].offset = offset;
+	f->at[f->n++].function = function;
+}
+
+/* Adds the place if the symbol is a function that is called. Returns -errno if it cannot be probed
+ * there, with a text. */
+static int add_symbol(const struct search *q, struct elf *e, const Elf64_Sym *s, uint32_t i,
+		      char *why, size_t len)
+{
+	const struct probe_function *f = &q->functions[i];
+	uint64_t offset;
+
+	if (ELF64_ST_TYPE(s->st_info) == STT_GNU_IFUNC) {
+		snprintf(why, len,
+			 "its '%s' is chosen when a program starts: name the function that is "
+			 "chosen",
+			 f->name);
+		return -ENOTSUP;
+	}
+	if (f->plus && f->plus >= s->st_size) {
+		snprintf(why, len, "its '%s' has %llu bytes", f->name,
+			 (unsigned long long)s->st_size);
+		return -ERANGE;
+	}
+	if (s->st_shndx == SHN_UNDEF || !offset_of(e, s->st_value + f->plus, &offset))
+		return 0; /* it is of another file, or no code */
+	add_found(q->found, offset, i);
+	return 0;
+}
+
+static int search_table(const struct search *q, const struct symbols *t, char *why, size_t len)
+{
+	const char *end = t->names.bytes.p + t->names.bytes.len;
+
+	for (uint64_t i = 0; i < t->entries.bytes.len / sizeof(Elf64_Sym); i++) {
+		const char *name;
+		Elf64_Sym s;
+		int r = 0;
+
+		memcpy(&s, t->entries.bytes.p + i * sizeof(s), sizeof(s));
+		name = name_of(t, &s);
+		for (uint32_t k = 0; name && !r && k < q->n; k++)
+			if (is_named(name, end, q->functions[k].name))
+				r = add_symbol(q, t->elf, &s, k, why, len);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int search_file(const struct search *q, struct elf *e, char *why, size_t len)
+{
+	static const char *const tables[][2] = {{".symtab", ".strtab"}, {".dynsym", ".dynstr"}};
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < 2; i++) {
+		struct symbols t = {
+			.elf = e, .entries.size = sizeof(t.entries), .names.size = sizeof(t.names)};
+
+		if (!elf_section(e, tables[i][0], &t.entries) &&
+		    !elf_section(e, tables[i][1], &t.names) && t.names.bytes.len)
+			r = search_table(q, &t, why, len);
+	}
+	return r;
+}
+
+static int search_in_child(void *arg, char *why, size_t len)
+{
+	const struct search *q = arg;
+	struct elf *e = NULL;
+	int r = confine_rights(0);
+
+	if (!r)
+		r = confine_limits(0, CHILD_MEMORY);
+	if (!r)
+		r = elf_open(&e, q->fd);
+	if (r)
+		return r;
+	return search_file(q, e, why, len); /* the exit frees the rest */
+}
+
+/* ---- the parent ---- */
+
+static int say(char **why, int r, const char *format, const char *a, const char *b)
+{
+	if (asprintf(why, format, a, b) < 0)
+		*why = NULL;
+	return r;
+}
+
+static int add_point(struct probe_points *p, const char *path, uint64_t offset,
+		     enum probe_program program)
+{
+	char *copy = strdup(path);
+
+	if (!copy || !ARRAY_ROOM(p->at, p->n, p->cap)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	p->at[p->n++] = (struct probe_point){copy, offset, program};
+	return 0;
+}
+
+/* Why the file could not be searched. */
+static int explain(int r, const char *path, char *text, char **why)
+{
+	*why = NULL;
+	if (r == -ENOEXEC || r == -EBADMSG)
+		r = say(why, r, "'%s' is no ELF file, or a damaged one%s", path, "");
+	else
+		r = say(why, r, "'%s': %s", path, text ? text : strerror(-r));
+	free(text);
+	return r;
+}
+
+static int add_all(struct probe_points *p, const char *path, const struct search *q, char **why)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < q->found->n && i < MOST_FOUND; i++) {
+		uint32_t function = q->found->at[i].function;
+
+		if (function < q->n)
+			r = add_point(p, path, q->found->at[i].offset,
+				      q->functions[function].program);
+	}
+	if (r)
+		return say(why, r, "%s%s", strerror(-r), "");
+	if (q->found->full)
+		return say(why, -E2BIG, "'%s' has too many functions of the name '%s'", path,
+			   q->functions[0].name);
+	if (q->found->n)
+		return 0;
+	return say(why, -ENOENT, "'%s' has no function '%s' in its symbol tables", path,
+		   q->functions[0].name);
+}
+
+static int find_in(struct probe_points *p, const char *path, struct search *q, char **why)
+{
+	struct loader child;
+	char *text = NULL;
+	int r = loader_start(&child, "reading it", search_in_child, q, &q->fd, 1);
+
+	if (!r)
+		r = loader_wait(&child, &text);
+	return r ? explain(r, path, text, why) : add_all(p, path, q, why);
+}
+
+int probe_points_find(struct probe_points *p, const char *path, const struct probe_function *f,
+		      uint32_t n, char **why)
+{
+	char *absolute = realpath(path, NULL);
+	struct search q = {.functions = f, .n = n};
+	int r;
+
+	*why = NULL;
+	q.fd = absolute ? open(absolute, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	if (q.fd < 0) {
+		r = -errno;
+		free(absolute);
+		return say(why, r, "cannot open '%s': %s", path, strerror(-r));
+	}
+	q.found = mmap(NULL, sizeof(*q.found), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	if (q.found == MAP_FAILED) {
+		r = say(why, -errno, "no memory%s%s", "", "");
+	} else {
+		r = find_in(p, absolute, &q, why);
+		munmap(q.found, sizeof(*q.found));
+	}
+	close(q.fd);
+	free(absolute);
+	return r;
+}
+
+static int find_parts(struct probe_points *p, char *path, char *function, char **why)
+{
+	struct probe_function f = {.name = function, .program = PROBE_CALL};
+	char *plus = strrchr(function, '+'), *end = NULL;
+
+	if (plus) {
+		*plus++ = '\0';
+		errno = 0;
+		f.plus = strtoull(plus, &end, 0);
+	}
+	if (!*path || !*function || (plus && (*end || end == plus || *plus == '-' || errno)))
+		return say(why, -EINVAL, "a probe is uprobe:PATH:FUNCTION or %s%s",
+			   "uprobe:PATH:FUNCTION+OFFSET", "");
+	return probe_points_find(p, path, &f, 1, why);
+}
+
+int probe_points_parse(struct probe_points *p, const char *text, char **why)
+{
+	char *copy = strdup(text), *colon = copy ? strrchr(copy, ':') : NULL;
+	int r;
+
+	*why = NULL;
+	if (!copy)
+		return -ENOMEM;
+	if (colon)
+		*colon = '\0';
+	r = find_parts(p, copy, colon ? colon + 1 : copy + strlen(copy), why);
+	free(copy);
+	return r;
+}
+
+void probe_points_fini(struct probe_points *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		free(p->at[i].path);
+	free(p->at);
+	*p = (struct probe_points){0};
+}

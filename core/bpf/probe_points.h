@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where probes are: places in files, found by the names of functions. For one thread. */
+#ifndef BPF_PROBE_POINTS_H
+#define BPF_PROBE_POINTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROBE_SAME_NAME 64u /* functions of one name in a file, at most */
+
+/* The programs at probes, which know the value of a hit. */
+enum probe_program {
+	PROBE_CALL, /* each hit has the value 1 */
+	PROBE_PROGRAMS
+};
+
+struct probe_point {
+	char *path;      /* absolute */
+	uint64_t offset; /* in the file */
+	enum probe_program program;
+};
+
+struct probe_points {
+	struct probe_point *at;
+	size_t n, cap;
+};
+
+/* A function, and how many bytes behind its begin the probe is. */
+struct probe_function {
+	const char *name; /* as in the file's symbol tables, without a version */
+	uint64_t plus;
+	enum probe_program program;
+};
+
+/* Adds the places of those functions that the file has: in .symtab and .dynsym. The file is read by
+ * a child process without rights. 0; -ENOENT: it has none of them; or -errno, each with a sentence
+ * in *why, malloc'ed or NULL. */
+int probe_points_find(struct probe_points *, const char *path, const struct probe_function *,
+		      uint32_t n, char **why);
+/* The same of "PATH:FUNCTION" or "PATH:FUNCTION+OFFSET", for PROBE_CALL. -EINVAL: it is neither. */
+int probe_points_parse(struct probe_points *, const char *text, char **why);
+void probe_points_fini(struct probe_points *);
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples at uprobes, of a BPF sampler that was opened for probes. For one thread. */
+#ifndef BPF_PROBES_H
+#define BPF_PROBES_H
+
+#include "../../bpf/probe_maps.h"
+#include "bpf/probe_points.h"
+#include "bpf/sampler.h"
+
+/* The keys of enum probe_result. */
+extern const char *const probe_result_texts[PROBE_RESULT_COUNT];
+
+/* Puts probes at these places, for all processes that map the files, now or later; only hits of
+ * selected processes can be samples. 0; or -errno and, in *why, a malloc'ed sentence or NULL. */
+int bpf_probes_attach(struct bpf_sampler *, const struct probe_points *, char **why);
+/* From now on hits are samples: those of this value for certain, others with the probability of the
+ * ratio. 0: no hits are. */
+void bpf_probes_set_period(struct bpf_sampler *, uint32_t period);
+/* Since it was opened, by enum probe_result. Zeros: it was not opened for probes. */
+void bpf_probes_counts(const struct bpf_sampler *, uint64_t counts[PROBE_RESULT_COUNT]);
+#endif
