@@ -36,7 +36,7 @@ static const struct fusee_option cpu[] = {
 	 .min = 0,
 	 .max = INT64_C(16) << 30,
 	 .doc = "Locked memory of the ring buffers of all CPUs; 0: 12MiB, or 32MiB where stacks "
-		"are unwound in user space. At 99 Hz a CPU's has 64KiB to 1MiB, or 128KiB to "
+		"are unwound in user space. At 99 Hz a CPU's has 16KiB to 1MiB, or 128KiB to "
 		"2MiB."},
 	{.name = "kernel",
 	 .type = FUSEE_BOOL,

@@ -15,12 +15,12 @@
 /* Bytes of the record of a deep stack, for an agent whose stacks are unwound in the kernel. Stack
  * copies of new processes and files have room in LEAST_NEED. */
 #define STACK_BYTES (8u << 10)
-#define LEAST_OF_STACKS (64u << 10) /* two of the deepest */
+#define LEAST_OF_STACKS (16u << 10) /* some stacks: for machines of several hundred CPUs */
 #define EVENT_RECORDS 500u          /* records in a ring, for events whose rate is not known */
 
 /* A quarter of a second of records of one busy CPU, within the memory of all rings. A recording is
  * short, and its first stacks are copies: its rings have room for copies alone. */
-static uint64_t ring_size(const struct perf_stream *s)
+uint64_t event_group_ring_size(const struct perf_stream *s)
 {
 	bool stacks = s->o.dynamic && s->o.bpf;
 	uint64_t records = s->o.kind ? EVENT_RECORDS : 250000000u / s->o.period_ns;
@@ -44,7 +44,7 @@ static int add_fd(struct event_group *g, int fd)
 
 int event_group_add_ring(struct perf_stream *s, struct event_group *g, struct stream_cpu *c)
 {
-	uint64_t size = ring_size(s);
+	uint64_t size = event_group_ring_size(s);
 	int fd = event_open_ring(c->number, ring_wake_bytes(size)), r = fd < 0 ? fd : add_fd(g, fd);
 
 	return r ? r : stream_cpu_open_ring(c, s->epoll, fd, size);
@@ -70,7 +70,7 @@ static int add_event(struct perf_stream *s, struct event_group *g, struct stream
 		.kind = s->o.kind,
 		.period_ns = g->period_ns,
 		.stack_bytes = s->o.stack_bytes,
-		.wake_bytes = ring_wake_bytes(ring_size(s)),
+		.wake_bytes = ring_wake_bytes(event_group_ring_size(s)),
 		.kernel = s->o.kernel,
 		.read = !s->o.all && !s->o.dynamic && !s->o.bpf && !s->o.kind,
 		.idle = tid < 0 && s->o.bpf, /* else the CPU's grid of ticks has gaps */
@@ -89,7 +89,7 @@ static int add_event(struct perf_stream *s, struct event_group *g, struct stream
 	if (r)
 		return r;
 	if (c->ring_fd < 0)
-		r = stream_cpu_open_ring(c, s->epoll, fd, ring_size(s));
+		r = stream_cpu_open_ring(c, s->epoll, fd, event_group_ring_size(s));
 	else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, c->ring_fd))
 		r = -errno;
 	return r ? r : list_event(s, g, fd);

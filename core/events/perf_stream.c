@@ -110,11 +110,18 @@ static void raise_file_limit(void)
 	}
 }
 
-static uint64_t default_rings(const struct perf_stream_options *o)
+uint64_t perf_stream_default_rings(const struct perf_stream_options *o)
 {
 	if (!o->dynamic)
 		return RECORDING_RINGS;
 	return o->bpf ? AGENT_RINGS : AGENT_COPY_RINGS;
+}
+
+uint32_t perf_stream_copy_bytes(const struct perf_stream *s)
+{
+	uint64_t ring = event_group_ring_size(s), half = (ring / 2 - RECORD_COPY_HEAD) & ~7ull;
+
+	return ring < RING_MIN && half < s->o.stack_bytes ? (uint32_t)half : s->o.stack_bytes;
 }
 
 int perf_stream_open(struct perf_stream **ret, const struct perf_stream_options *o)
@@ -125,7 +132,7 @@ int perf_stream_open(struct perf_stream **ret, const struct perf_stream_options 
 	if (!s)
 		return -ENOMEM;
 	s->o = *o;
-	s->o.ring_bytes = o->ring_bytes ? o->ring_bytes : default_rings(o);
+	s->o.ring_bytes = o->ring_bytes ? o->ring_bytes : perf_stream_default_rings(o);
 	s->base.cpus = o->all || o->cpus;
 	/* The period shows whether a tick is of a thread's own event or of its CPU's. */
 	s->base.period_ns = o->period_ns + o->cpus;
@@ -133,6 +140,7 @@ int perf_stream_open(struct perf_stream **ret, const struct perf_stream_options 
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r = s->epoll < 0 ? -errno : stream_cpus_open(s);
 	raise_file_limit();
+	s->o.stack_bytes = perf_stream_copy_bytes(s);
 	if (!r)
 		r = add_targets(s);
 	if (!r && o->bpf)

@@ -23,7 +23,7 @@
 #include "events/internal/ring_queue.h"
 
 #define RING_BYTES (256u << 10) /* some 2,500 processes */
-#define RING_LEAST (16u << 10)
+#define RING_LEAST (4u << 10)
 #define RINGS_BYTES (4u << 20) /* of all CPUs */
 #define SLACK_NS 2000000u      /* records are due when they are older than this */
 #define SLICE_NS 20000000u     /* of a drain */
@@ -83,10 +83,15 @@ static int open_event(int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
+uint64_t process_events_ring_size(uint32_t cpus)
+{
+	return ring_choose_size(RING_BYTES, RING_LEAST, cpus, RINGS_BYTES);
+}
+
 static int open_cpu(struct process_events *e, int cpu)
 {
 	struct epoll_event in = {.events = EPOLLIN};
-	uint64_t size = ring_choose_size(RING_BYTES, RING_LEAST, (uint32_t)e->ncpus, RINGS_BYTES);
+	uint64_t size = process_events_ring_size((uint32_t)e->ncpus);
 	struct watched_cpu *c = &e->cpus[cpu];
 	int r;
 

@@ -33,6 +33,8 @@ void process_events_close(struct process_events *); /* NULL is fine */
 bool process_events_polls(const struct process_events *);
 /* One sentence: which way is used, and why. Borrowed. */
 const char *process_events_how(const struct process_events *);
+/* Bytes of the ring of each CPU on a machine with so many. */
+uint64_t process_events_ring_size(uint32_t cpus);
 /* An epoll descriptor, readable after each event. A caller may wait a while before it drains, to
  * be woken less often. */
 int process_events_fd(const struct process_events *);

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LEAST (16u << 10)
+#define LEAST (4u << 10)
 #define MOST_UNREAD (256u << 10)
 
 uint64_t ring_choose_size(uint64_t need, uint64_t min, uint32_t n, uint64_t total)

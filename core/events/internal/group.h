@@ -27,6 +27,8 @@ struct event_group {
 	uint64_t count_ns, lost;
 };
 
+/* Bytes of the ring of each CPU. */
+uint64_t event_group_ring_size(const struct perf_stream *);
 /* Opens the events of all threads of a process; what these start inherits them. 0; -ESRCH: the
  * process has ended; -errno. On an error the group is to be closed. */
 int event_group_add_process(struct perf_stream *, struct event_group *, pid_t pid);

@@ -49,6 +49,10 @@ struct perf_stream {
 	uint64_t look_ns;      /* its time after the last reading; 0: it is not set */
 };
 
+/* Bytes of the rings of all CPUs. */
+uint64_t perf_stream_default_rings(const struct perf_stream_options *);
+/* Bytes of a stack copy: a copy that takes half of a ring leaves room for other records. */
+uint32_t perf_stream_copy_bytes(const struct perf_stream *);
 /* The period of time off the CPU, which is sampled; 0: it is not. */
 static inline uint64_t perf_stream_wait_period(const struct perf_stream *s)
 {
