@@ -73,8 +73,9 @@ def high_water(pid):
         return 0
 
 
-def memory(pid):
-    """Bytes: of all, without and with what is shared with the kernel's BPF maps and perf rings"""
+def memory_of(lines):
+    """Bytes, by the lines of /proc/PID/smaps: of all, without and with what is shared with the kernel's BPF maps and
+    perf rings"""
     sums = dict(rss=0, pss=0, private=0, shared=0, rings=0)
     name, here = "", {}
 
@@ -90,21 +91,26 @@ def memory(pid):
         sums["pss"] += here["Pss"]
         sums["private"] += here["Private_Clean"] + here["Private_Dirty"]
 
+    for line in lines:
+        head = SMAPS_HEAD.match(line)
+        if head:
+            add()
+            name, here = head.group(1), dict.fromkeys(FIELDS, 0)
+        else:
+            key, _, value = line.partition(":")
+            if key in FIELDS:
+                here[key] = int(value.split()[0]) * 1024
+    add()
+    return sums
+
+
+def memory(pid):
+    """memory_of() a process; zeros: it has ended"""
     try:
         with open("/proc/%d/smaps" % pid) as f:
-            for line in f:
-                head = SMAPS_HEAD.match(line)
-                if head:
-                    add()
-                    name, here = head.group(1), dict.fromkeys(FIELDS, 0)
-                else:
-                    key, _, value = line.partition(":")
-                    if key in FIELDS:
-                        here[key] = int(value.split()[0]) * 1024
-        add()
+            return memory_of(f)
     except OSError:
-        pass
-    return sums
+        return memory_of([])
 
 
 def bpf_of(pids):

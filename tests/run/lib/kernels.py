@@ -215,14 +215,14 @@ def read(path):
         return f.read().decode("utf-8", "replace")
 
 
-def boot(kernel, image, script, seconds=120):
-    """Runs the script under the kernel (an image's path)."""
+def boot(kernel, image, script, seconds=120, cpus=2, memory=1024):
+    """Runs the script under the kernel (an image's path), with so many CPUs and MiB of memory."""
     start = time.monotonic()
     archive, out, log = image.pack(script), image.root + ".out", image.root + ".console"
     # without the accelerator that a nested machine may lack; 6.12 does not boot with qemu 7.2's cx16; kernels look
     # for ticks of the timer when they boot, and panic if the guest gets no CPU time for some of them
     process = subprocess.Popen(
-        ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max,-cx16", "-smp", "2", "-m", "1024",
+        ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max,-cx16", "-smp", str(cpus), "-m", str(memory),
          "-kernel", kernel, "-initrd", archive, "-append", "console=ttyS0 quiet panic=-1 nokaslr no_timer_check",
          "-display", "none", "-monitor", "none", "-nic", "none", "-no-reboot",
          "-serial", "file:" + log, "-serial", "file:" + out],
