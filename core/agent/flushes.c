@@ -17,6 +17,7 @@ struct flush_request {
 	struct flushes *all;
 	struct control_reply *reply; /* NULL: answered */
 	struct loop_timer *timer;
+	uint64_t until_ns; /* later windows, of short periods maybe, are not waited for */
 	uint64_t deadline_ns;
 	bool requested;                    /* of the deliveries */
 	_Atomic int sinks[PLAN_MAX_SINKS]; /* enum flush_state; the deliveries' threads write it */
@@ -74,7 +75,7 @@ static void on_timer(void *arg)
 	const struct instances *is = f->all->instances;
 
 	worker_dispatch(is->sampling->profiler.worker);
-	if (!f->requested && (instances_are_idle(is) || clock_now() > f->deadline_ns))
+	if (!f->requested && (instances_are_idle(is, f->until_ns) || clock_now() > f->deadline_ns))
 		request_deliveries(f);
 	if (f->requested)
 		answer(f);
@@ -96,6 +97,7 @@ void flushes_add(struct flushes *all, struct control_reply *reply)
 	all->first = f;
 	agent_sampling_drain(all->instances->sampling);
 	instances_close_windows(all->instances);
+	f->until_ns = clock_now();
 }
 
 void flushes_cancel(struct flushes *all)

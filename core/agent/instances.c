@@ -426,10 +426,10 @@ void instances_close_windows(struct instances *is)
 		sink_window_close_window(is->windows[i]);
 }
 
-bool instances_are_idle(const struct instances *is)
+bool instances_are_idle(const struct instances *is, uint64_t until_ns)
 {
 	for (uint32_t i = 0; i < is->plan->nsinks; i++)
-		if (!sink_window_is_idle(is->windows[i]))
+		if (!sink_window_is_idle(is->windows[i], until_ns))
 			return false;
 	return true;
 }
@@ -445,7 +445,7 @@ bool instances_have_ended(const struct instances *is)
 	for (uint32_t i = 0; i < is->plan->nsinks; i++)
 		if (!delivery_ended(sink_window_delivery(is->windows[i])))
 			return false;
-	return instances_are_idle(is);
+	return instances_are_idle(is, UINT64_MAX);
 }
 
 void instances_tidy(struct instances *is)

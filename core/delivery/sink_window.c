@@ -299,7 +299,7 @@ static void on_symbolized(void *arg)
 	if (!closed->server_names)
 		request_debug_files(closed);
 	put_symbolized(sink);
-	if (sink->stopping && sink_window_is_idle(sink))
+	if (sink->stopping && sink_window_is_idle(sink, UINT64_MAX))
 		delivery_stop(sink->delivery, sink->deadline_ns);
 }
 
@@ -450,10 +450,10 @@ int sink_window_replan(struct sink_window *sink, const struct plan_instance *pla
 	return 0;
 }
 
-bool sink_window_is_idle(const struct sink_window *sink)
+bool sink_window_is_idle(const struct sink_window *sink, uint64_t until_ns)
 {
 	for (uint32_t i = 0; i < MAX_CLOSED; i++)
-		if (sink->closed[i])
+		if (sink->closed[i] && sink->closed[i]->window.end_ns <= until_ns)
 			return false;
 	return true;
 }
@@ -509,7 +509,7 @@ void sink_window_stop(struct sink_window *sink, uint64_t deadline_ns)
 	sink->timer = NULL;
 	sink_window_close_window(sink);
 	worker_dispatch(sink->context.profiler->worker);
-	if (sink_window_is_idle(sink))
+	if (sink_window_is_idle(sink, UINT64_MAX))
 		delivery_stop(sink->delivery, deadline_ns);
 }
 
@@ -529,7 +529,7 @@ void sink_window_free(struct sink_window *sink)
 	if (!sink)
 		return;
 	sink_window_stop(sink, 0);
-	if (!sink_window_is_idle(sink))
+	if (!sink_window_is_idle(sink, UINT64_MAX))
 		delivery_stop(sink->delivery, sink->deadline_ns);
 	for (uint32_t i = 0; i < MAX_CLOSED && sink->closed[i]; i++)
 		lose_closed(sink, sink->closed[i]);

@@ -45,8 +45,8 @@ int sink_window_replan(struct sink_window *, const struct plan_instance *, uint6
 void sink_window_put(struct sink_window *, struct builder *, const struct fusee_profile *);
 /* Closes the open window; its profiles are put into the delivery when it has its symbols. */
 void sink_window_close_window(struct sink_window *);
-/* No closed window waits for symbols. */
-bool sink_window_is_idle(const struct sink_window *);
+/* No closed window that ended by until_ns (CLOCK_MONOTONIC) waits for symbols. */
+bool sink_window_is_idle(const struct sink_window *, uint64_t until_ns);
 /* The sink's problem: profiles are late, or were lost within its last two periods (at least a
  * minute): "a profile was lost"; NULL: none. now: CLOCK_MONOTONIC ns. */
 const char *sink_window_problem(const struct sink_window *, uint64_t now);

@@ -51,8 +51,9 @@ int instances_set_plan(struct instances *, struct plan *, char **error);
 void instances_deliver(void *instances, struct scraped *);
 /* Closes all open windows now. */
 void instances_close_windows(struct instances *);
-/* No closed window of a sink of the plan waits for symbols. */
-bool instances_are_idle(const struct instances *);
+/* No closed window of a sink of the plan that ended by until_ns (CLOCK_MONOTONIC) waits for
+ * symbols. */
+bool instances_are_idle(const struct instances *, uint64_t until_ns);
 /* Stops the sinks of the plan: they have until deadline_ns (CLOCK_MONOTONIC). */
 void instances_stop(struct instances *, uint64_t deadline_ns);
 bool instances_have_ended(const struct instances *); /* all windows and deliveries of the plan */
