@@ -69,6 +69,7 @@ static bool is_interrupted(struct session *s)
 
 	while (read(s->signals, &info, sizeof(info)) == sizeof(info))
 		interrupted |= info.ssi_signo != SIGCHLD;
+	s->hurried |= interrupted;
 	return interrupted;
 }
 

@@ -251,7 +251,7 @@ static void put_poorly_symbolized(struct session *s, const struct session_accoun
 {
 	struct poorly_symbolized_file poor[MAX_FILES], shown[MAX_FILES];
 	const char *paths[MAX_FILES];
-	char *commands[MAX_FILES];
+	char *commands[MAX_FILES] = {NULL};
 	uint32_t n = build_find_poorly_symbolized(&s->profiler,
 						  pipeline_collector(s->profiler.pipeline, 0), poor,
 						  MAX_FILES),
@@ -263,7 +263,8 @@ static void put_poorly_symbolized(struct session *s, const struct session_accoun
 		shown[count] = poor[i];
 		paths[count++] = poor[i].path;
 	}
-	package_debug_symbols(paths, count, commands);
+	if (!s->hurried)
+		package_debug_symbols(paths, count, commands);
 	put_files(shown, commands, count, b);
 	put_server(s, paths, count, b);
 }

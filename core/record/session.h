@@ -58,6 +58,7 @@ struct session {
 	uint64_t start_wall_ns;        /* CLOCK_REALTIME */
 	uint64_t system_before_ns;     /* kernel CPU time of the processes before sampling */
 	bool stop;
+	bool hurried; /* a signal ended a wait behind the recording: no program is called */
 };
 
 /* Where unwind tables are kept: $XDG_CACHE_HOME/fusee, ~/.cache/fusee, or /var/cache/fusee for

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,25 +12,16 @@
 /* ---- reading ---- */
 
 struct reading {
+	const atomic_bool *ending; /* the loop would see it only after the reading */
 	int (*window)(void *arg, const struct fusee_profile *, const char *name);
 	void *arg;
 };
-
-/* Is a signal pending that ends fusee? The loop would see it only after the reading. */
-static bool ends(void)
-{
-	sigset_t waiting;
-
-	return !sigpending(&waiting) &&
-	       (sigismember(&waiting, SIGINT) == 1 || sigismember(&waiting, SIGTERM) == 1 ||
-		sigismember(&waiting, SIGHUP) == 1);
-}
 
 static int on_window(void *arg, const struct fusee_profile *p, const char *name)
 {
 	const struct reading *r = arg;
 
-	return ends() ? -ECANCELED : r->window(r->arg, p, name);
+	return atomic_load(r->ending) ? -ECANCELED : r->window(r->arg, p, name);
 }
 
 static void on_broken(void *arg, const char *name, const char *why)
@@ -52,7 +42,7 @@ int ui_profiles_read(struct ui_profiles *u, const struct store_request *request,
 		     int (*window)(void *arg, const struct fusee_profile *, const char *name),
 		     void *arg, struct store_counts *counts, struct buf *error)
 {
-	struct reading reading = {window, arg};
+	struct reading reading = {&u->ending, window, arg};
 	const struct store_reader reader = {on_window, on_broken, on_progress, &reading};
 	const char *failure;
 	int r = store_read(u->store, request, &reader, counts);

@@ -1,30 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ui/ui.h"
 
-#include <signal.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "console/interrupt.h"
 #include "ui/internal/browser.h"
 #include "ui/internal/server.h"
 
-static void on_signal(void *arg)
+#define END_NS 1000000000u /* for an answer that is being made */
+
+/* SIGINT, SIGTERM and SIGHUP: the loop ends, and if it is busy for longer, as with a bucket that
+ * does not answer or a file that is read, the process. */
+struct ending {
+	struct loop *loop;
+	atomic_bool *ending;
+	sem_t done;
+};
+
+static void stop(void *arg)
 {
 	loop_stop(arg);
 }
 
-static int add_signals(struct loop *loop)
+static void on_signal(void *arg)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	int r = 0;
+	struct ending *e = arg;
+	struct timespec until = clock_spec(clock_now() + END_NS);
 
-	for (size_t i = 0; !r && i < sizeof(signals) / sizeof(*signals); i++)
-		r = loop_signal(loop, signals[i], on_signal, loop);
-	return r;
+	atomic_store(e->ending, true);
+	if (loop_post(e->loop, stop, e->loop) || sem_clockwait(&e->done, CLOCK_MONOTONIC, &until))
+		_exit(0); /* there is nothing to write */
 }
 
 /* The host and port for the browser: the machine's name if the server listens on all addresses. */
@@ -60,12 +73,10 @@ static void show(const struct ui_server *u, bool browser)
 static int serve(struct ui_server *u, bool browser)
 {
 	char *text = NULL;
-	int r = add_signals(u->loop);
+	int r = ui_server_open(u, &text);
 
-	if (!r)
-		r = ui_server_open(u, &text);
 	if (!r) {
-		ui_files_ahead(&u->profiles.files); /* behind add_signals(): the loop has them */
+		ui_files_ahead(&u->profiles.files);
 		show(u, browser);
 		r = loop_run(u->loop);
 	}
@@ -74,6 +85,23 @@ static int serve(struct ui_server *u, bool browser)
 	free(text);
 	ui_server_close(u);
 	return r ? EX_UNAVAILABLE : 0;
+}
+
+/* Serves until a signal comes. */
+static int serve_until(struct ui_server *u, bool browser)
+{
+	struct ending e = {.loop = u->loop, .ending = &u->profiles.ending};
+	struct interrupt *interrupt;
+	int r;
+
+	sem_init(&e.done, 0, 0);
+	interrupt_block();
+	interrupt_begin(&interrupt, on_signal, &e);
+	r = serve(u, browser);
+	sem_post(&e.done);
+	interrupt_end(interrupt);
+	sem_destroy(&e.done);
+	return r;
 }
 
 int ui_serve(const struct ui_options *o)
@@ -90,7 +118,7 @@ int ui_serve(const struct ui_options *o)
 		r = EX_OSERR;
 	}
 	if (!r)
-		r = serve(&u, o->browser);
+		r = serve_until(&u, o->browser);
 	loop_free(u.loop);
 	ui_profiles_close(&u.profiles);
 	return r;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "console/interrupt.h"
 #include "console/plugin_list.h"
 #include "config/flags.h"
 #include "delivery/delivery.h"
@@ -141,6 +142,31 @@ static int flush_sink(struct push_sink *s)
 		       : 0;
 }
 
+static void cancel(void *arg)
+{
+	const struct push_sink *s = arg;
+	const struct fusee_sink_ops *ops = s->instance->descriptor->ops;
+
+	if (FUSEE_HAS(ops, cancel) && ops->cancel)
+		ops->cancel(s->instance->ctx);
+}
+
+/* One try, which a signal ends. *came: one did. */
+static int deliver(struct push_sink *s, const struct fusee_delivery *what, bool *came)
+{
+	const struct fusee_sink_ops *ops = s->instance->descriptor->ops;
+	struct interrupt *interrupt;
+	int r;
+
+	interrupt_begin(&interrupt, cancel, s);
+	r = ops->consume(s->instance->ctx, what);
+	sink_out_fini(what->out);
+	if (!r)
+		r = flush_sink(s);
+	*came = interrupt_end(interrupt);
+	return r;
+}
+
 /* Waits for `ns`. false: a signal arrived, which `record` blocks and handles in its loop; in other
  * commands a signal ends the process. */
 static bool wait_ns(uint64_t ns)
@@ -168,21 +194,18 @@ static int set_id(struct fusee_profile *p)
 int push_sink_send(struct push_sink *s, const struct fusee_profile *from, uint32_t tries,
 		   char **error)
 {
-	const struct fusee_sink_ops *ops = s->instance->descriptor->ops;
 	struct delivery_encoded encoded = {0};
 	uint64_t wait = FIRST_WAIT, next;
 	struct fusee_profile p = *from;
 	int r = set_id(&p);
+	bool came;
 
 	*error = NULL;
 	for (uint32_t i = 0; (!i ? !r : r == -EAGAIN) && i < tries; i++, wait *= 2) {
 		struct fusee_sink_out out = {.profile = &p, .encoded = &encoded};
 		const struct fusee_delivery what = {sizeof(what), i, &p, &out};
 
-		r = ops->consume(s->instance->ctx, &what);
-		sink_out_fini(&out);
-		if (!r)
-			r = flush_sink(s);
+		r = deliver(s, &what, &came);
 		if (!r)
 			break;
 		free(*error);
@@ -190,7 +213,7 @@ int push_sink_send(struct push_sink *s, const struct fusee_profile *from, uint32
 		next = out.retry_named ? out.retry_after : wait;
 		if (r == -EAGAIN && out.denied)
 			r = -EACCES; /* waiting does not change a denial */
-		if (r != -EAGAIN || i + 1 == tries || next > LONGEST_WAIT)
+		if (came || r != -EAGAIN || i + 1 == tries || next > LONGEST_WAIT)
 			break;
 		fprintf(stderr, "fusee: %s; try %u of %u in %.0f s\n",
 			*error ? *error : "no memory", i + 2, tries, (double)next / 1e9);

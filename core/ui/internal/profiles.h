@@ -4,6 +4,8 @@
 #ifndef UI_PROFILES_H
 #define UI_PROFILES_H
 
+#include <stdatomic.h>
+
 #include "query/merged.h"
 #include "query/store.h"
 #include "ui/internal/files.h"
@@ -34,6 +36,7 @@ struct ui_profiles {
 	const char *place;   /* its name; NULL: the files, or their folder */
 	struct ui_sum sums[UI_MAX_SUMS];
 	uint64_t uses, changes; /* changes: of sums */
+	atomic_bool ending;     /* set by any thread: fusee ends */
 };
 
 /* Takes a store of the caller, NULL: the files are one, and its name, which is borrowed. 0 or
@@ -45,7 +48,7 @@ void ui_profiles_close(struct ui_profiles *); /* {0} is fine */
  * with a sentence in error->p. */
 int ui_profiles_get(struct ui_profiles *, const struct ui_side *, const char *type,
 		    const struct fusee_profile **ret, const struct ui_sum **sum, struct buf *error);
-/* Reads the store; window() also ends with -ECANCELED when a signal waits that ends fusee. 0 or
+/* Reads the store; window() also ends with -ECANCELED when `ending` is set. 0 or
  * -errno with a sentence in error->p. */
 int ui_profiles_read(struct ui_profiles *, const struct store_request *,
 		     int (*window)(void *arg, const struct fusee_profile *, const char *name),
