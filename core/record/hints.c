@@ -15,6 +15,8 @@
 #define MAX_FILES 3
 #define USUAL_SAMPLES 200 /* so many show where the time goes */
 #define MAX_HZ 20000.0
+#define LEAST_WAIT_NS 1e9 /* of a recording that is more than a start */
+#define LEAST_BUSY 5      /* a program that uses less than 1 / LEAST_BUSY of a CPU mostly waits */
 
 /* ---- commands ---- */
 
@@ -52,6 +54,25 @@ static void put_sleeping(const struct session *s, const struct session_account *
 			   hz > MAX_HZ ? MAX_HZ : hz);
 	}
 	put_target(b, &s->o.selection);
+	buf_str(b, "\n");
+}
+
+/* ---- time off the CPU ---- */
+
+/* A profile of CPU time says nothing of where a program that hardly uses a CPU spends its time. */
+static void put_waiting(const struct session *s, const struct session_account *a, struct buf *b)
+{
+	const struct selection *o = &s->o.selection;
+	double used_ns = (double)a->counts.count_ns, took_ns = (double)(s->end_ns - s->start_ns);
+
+	if (s->o.wall || *s->o.event.name || o->all || o->ngroups || took_ns < LEAST_WAIT_NS ||
+	    used_ns * LEAST_BUSY > took_ns)
+		return;
+	buf_printf(b,
+		   "  On a CPU for %.*f %% of %.1f s. Where it waits:\n    %sfusee record --wall ",
+		   used_ns * 100 < took_ns ? 1 : 0, 100 * used_ns / took_ns, took_ns / 1e9,
+		   s->profiler.bpf ? "" : "sudo ");
+	put_target(b, o);
 	buf_str(b, "\n");
 }
 
@@ -272,12 +293,15 @@ static void put_poorly_symbolized(struct session *s, const struct session_accoun
 void hints_print(struct session *s, const struct session_account *a, const struct fusee_profile *p)
 {
 	struct buf b = {0};
+	size_t before;
 	bool named;
 
 	put_sleeping(s, a, &b);
+	put_waiting(s, a, &b);
+	before = b.len;
 	named = !runtime_hints(p, &s->profiler.unwinders, &s->o.selection, a->stats.weight_ns,
 			       &b) &&
-		b.len;
+		b.len > before;
 	put_no_language(s, a, &b);
 	put_reason(s, a, LOSS_TICK, named, &b);
 	put_reason(s, a, LOSS_STACK, named, &b);

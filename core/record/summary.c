@@ -99,17 +99,33 @@ static void print_unsampled(const struct session *s, const struct session_accoun
 			used / 1e6, period / 1e6);
 }
 
-static void print_hottest(const struct session *s, const struct fusee_profile *p)
+/* title: NULL: none. */
+static void print_functions(const struct session *s, const struct fusee_profile *p,
+			    const char *type, const char *title)
 {
 	struct render_options o = {.rows = 10,
+				   .type = type,
 				   .width = terminal_width(),
 				   .native = s->o.native,
 				   .color = isatty(STDERR_FILENO) && !getenv("NO_COLOR")};
 	struct buf b = {0};
+	size_t begin;
 
-	if (!render_hottest(p, &o, &b) && !b.error)
+	if (title)
+		buf_printf(&b, "  %s:\n\n", title);
+	begin = b.len;
+	if (!render_hottest(p, &o, &b) && !b.error && b.len > begin)
 		buf_write(&b, STDERR_FILENO);
 	buf_fini(&b);
+}
+
+static void print_hottest(const struct session *s, const struct fusee_profile *p)
+{
+	print_functions(s, p, NULL, s->o.wall ? "On a CPU" : NULL);
+	if (!s->o.wall)
+		return;
+	fputc('\n', stderr);
+	print_functions(s, p, "off_cpu", "Off the CPU");
 }
 
 /* Prints the files at which workers failed: their stacks are truncated, or they have no symbols. */
