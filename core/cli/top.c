@@ -95,8 +95,22 @@ static int by_weight(const void *a, const void *b)
 	return x->weight > y->weight ? -1 : x->weight < y->weight;
 }
 
-/* Weights by process name; *n of them, the greatest first. NULL: no memory. */
-static struct share *shares_of(const struct collector *c, uint32_t *n)
+/* The sum of the samples of CPU time; the rest is of waits. */
+static uint64_t cpu_weight(const struct collector *c)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 1; i < c->samples.n; i++) {
+		const struct sample_key *k = c->samples.entries[i].key;
+
+		sum += k->wait ? 0 : c->sums[i].weight;
+	}
+	return sum;
+}
+
+/* Weights by process name; *n of them, the greatest first. waits: with those of waits. NULL: no
+ * memory. */
+static struct share *shares_of(const struct collector *c, bool waits, uint32_t *n)
 {
 	struct share *all = calloc(c->processes.n + 1, sizeof(*all));
 
@@ -106,6 +120,8 @@ static struct share *shares_of(const struct collector *c, uint32_t *n)
 		const char *name = c->collected[k->process].name;
 		uint32_t at = 0;
 
+		if (k->wait && !waits)
+			continue;
 		while (at < *n && strcmp(all[at].name, name))
 			at++;
 		if (at == *n)
@@ -117,16 +133,18 @@ static struct share *shares_of(const struct collector *c, uint32_t *n)
 	return all;
 }
 
-/* One line with as many processes as fit. */
-static void put_processes(const struct collector *c, uint32_t columns, struct buf *out)
+/* One line with as many processes as fit; with --wall by their CPU time. */
+static void put_processes(const struct top *t, const struct collector *c, uint32_t columns,
+			  struct buf *out)
 {
+	uint64_t weight_ns = t->s.o.wall ? cpu_weight(c) : c->weight_ns;
 	uint32_t n, used = 0;
-	struct share *all = shares_of(c, &n);
+	struct share *all = shares_of(c, !t->s.o.wall, &n);
 
 	for (uint32_t i = 0; all && i < n; i++) {
 		char text[128];
 		int len = snprintf(text, sizeof(text), "  %.40s %.1f %%", all[i].name,
-				   100.0 * (double)all[i].weight / (double)c->weight_ns);
+				   100.0 * (double)all[i].weight / (double)weight_ns);
 
 		if (len < 0 || used + (uint32_t)len > columns)
 			break;
@@ -137,14 +155,18 @@ static void put_processes(const struct collector *c, uint32_t columns, struct bu
 	free(all);
 }
 
-/* "1.93 CPUs busy", "8.02 threads wait", "12,345 page-faults a second" */
+/* "1.93 CPUs busy", with --wall ", 8.02 threads wait", "8.02 threads wait", "12,345 page-faults a
+ * second" */
 static void put_load(const struct top *t, const struct collector *c, uint64_t elapsed,
 		     char text[128])
 {
 	double each = elapsed ? (double)c->weight_ns / (double)elapsed : 0;
+	double busy = elapsed ? (double)cpu_weight(c) / (double)elapsed : 0;
 	char number[32];
 
-	if (!*t->s.o.event.name)
+	if (t->s.o.wall)
+		snprintf(text, 128, "%.2f CPUs busy, %.2f threads wait", busy, each - busy);
+	else if (!*t->s.o.event.name)
 		snprintf(text, 128, "%.2f CPUs busy", each);
 	else if (t->s.o.event.waits)
 		snprintf(text, 128, "%.2f threads wait", each);
@@ -171,6 +193,20 @@ static void put_head(const struct top *t, const struct collector *c, uint64_t el
 	buf_printf(out, "%.*s\n", (int)columns, line);
 }
 
+/* With --wall the functions of both types. */
+static void put_functions(const struct top *t, const struct fusee_profile *p,
+			  struct render_options *o, struct buf *out)
+{
+	if (t->s.o.wall)
+		o->rows = o->rows > 8 ? (o->rows - 4) / 2 : 2;
+	render_hottest(p, o, out);
+	if (!t->s.o.wall)
+		return;
+	buf_str(out, "\n  off the CPU:\n\n");
+	o->type = "off_cpu";
+	render_hottest(p, o, out);
+}
+
 static void draw(struct top *t, const struct collector *c, const struct fusee_profile *p)
 {
 	struct render_options o = {.color = t->screen && !getenv("NO_COLOR"),
@@ -183,8 +219,8 @@ static void draw(struct top *t, const struct collector *c, const struct fusee_pr
 	o.rows = rows > 10 ? rows - 6 : 4;
 	put_head(t, c, p->duration_ns, columns, &b);
 	if (c->count) {
-		put_processes(c, columns, &b);
-		render_hottest(p, &o, &b);
+		put_processes(t, c, columns, &b);
+		put_functions(t, p, &o, &b);
 	} else {
 		buf_str(&b, "\n  nothing ran\n");
 	}
@@ -318,6 +354,8 @@ static const struct cli_option options[] = {
 	 CLI_CALL, .set = set_event, .words = event_kind_names},
 	{"period", 'c', "N", "a sample for each N events of -e; default by the event", CLI_COUNT,
 	 MEMBER(s.o.event_period)},
+	{"wall", 0, NULL, "CPU time and, apart from it, time in which threads wait", CLI_TRUE,
+	 MEMBER(s.o.wall)},
 	{"interval", 'i', "TIME", "how often the screen is drawn anew; default 2s", CLI_CALL,
 	 .set = set_interval},
 	{"count", 'n', "N", "end after N intervals", CLI_COUNT, MEMBER(count)},
