@@ -246,11 +246,30 @@ static void put_number_label(struct encoder *e, const char *key, uint32_t n)
 	put_label(e, &l);
 }
 
+/* Writes ids as a Label, in hexadecimal; zeros are none. */
+static void put_id(struct encoder *e, const char *key, const uint64_t *words, uint32_t n)
+{
+	char hex[33];
+	uint32_t id;
+
+	if (!hex_of(words, n, hex))
+		return;
+	buf_reset(&e->sub);
+	id = lasting_text(e, key, strlen(key));
+	put_uint(&e->sub, 1, id);
+	put_uint(&e->sub, 2, text(e, hex, 16ull * n));
+	put_bytes(&e->msg, 3, e->sub.p, e->sub.len);
+	if (buf_add(&e->keys, &id, sizeof(id)))
+		fail(e, -ENOMEM);
+}
+
 static void put_labels(struct encoder *e, const struct fusee_sample *s)
 {
 	const struct fusee_profile *p = e->p;
 
 	buf_reset(&e->keys);
+	put_id(e, "trace_id", s->trace_id, 2);
+	put_id(e, "span_id", &s->span_id, 1);
 	for (uint32_t i = 0; i < s->nlabels; i++)
 		put_label(e, FUSEE_AT(struct fusee_label, p->labels, s->first_label + i));
 	put_number_label(e, "pid", s->pid);

@@ -21,6 +21,9 @@
 #include "pprof/internal/interpreter.h"
 #include "profile/str.h"
 
+/* Bytes of labels with a trace and a span, and of their texts, besides numbers of strings. */
+#define ID_LABELS 80u
+
 /* The elements of a table that a part has. */
 struct chosen {
 	uint32_t *to;   /* by index in the profile: index in the part; 0: it is not in the part */
@@ -213,6 +216,8 @@ static void add_sample(struct split *s, uint32_t i)
 		values += varint(
 			(uint64_t)*FUSEE_AT(int64_t, p->values, (uint64_t)i * p->types.n + k));
 	len += field(values);
+	if (sample->span_id || sample->trace_id[0] || sample->trace_id[1]) /* two labels */
+		len += ID_LABELS + 4 * s->string_id;
 	for (uint32_t k = 0; k < sample->nlabels; k++)
 		len += label_bytes(s, sample->first_label + k);
 	if (sample->pid)

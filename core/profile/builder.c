@@ -274,7 +274,12 @@ static bool sample_may_be(struct builder *b, uint32_t stack)
 int builder_sample(struct builder *b, uint32_t stack, const struct fusee_label *labels,
 		   uint32_t nlabels, uint32_t pid, uint32_t tid, const int64_t *values)
 {
-	struct fusee_sample key = {.stack = stack, .pid = pid, .tid = tid};
+	struct fusee_sample key = {
+		.stack = stack,
+		.pid = pid,
+		.tid = tid,
+		.trace_id = {b->samples.ids.trace_id[0], b->samples.ids.trace_id[1]},
+		.span_id = b->samples.ids.span_id};
 
 	if (!sample_may_be(b, stack))
 		return b->error;
@@ -299,6 +304,11 @@ int builder_time(struct builder *b, uint64_t ns)
 	if (!builder_is_closed(b) && b->last && buf_add(&b->times, &t, sizeof(t)))
 		builder_fail(b, -ENOMEM);
 	return b->error;
+}
+
+void builder_ids(struct builder *b, const uint64_t trace_id[2], uint64_t span_id)
+{
+	b->samples.ids = (struct builder_ids){{trace_id[0], trace_id[1]}, span_id};
 }
 
 void builder_part(struct builder *b, uint32_t part)

@@ -50,6 +50,9 @@ int builder_time(struct builder *, uint64_t ns);
  * different parts are not added up. In the finished profile samples and losses are in order of
  * their parts, within a part in the order of their addition. */
 void builder_part(struct builder *, uint32_t part);
+/* All samples that are added until the next call carry these ids, as of struct fusee_sample;
+ * samples with other ids are other samples. */
+void builder_ids(struct builder *, const uint64_t trace_id[2], uint64_t span_id);
 /* A text is added only once. */
 void builder_comment(struct builder *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

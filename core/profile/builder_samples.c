@@ -7,7 +7,12 @@
 
 static uint32_t hash(const struct fusee_sample *s, uint32_t part)
 {
-	const uint32_t key[] = {s->stack, s->first_label, s->pid, s->tid, part};
+	const uint64_t key[] = {(uint64_t)s->stack << 32 | s->first_label,
+				(uint64_t)s->pid << 32 | s->tid,
+				part,
+				s->trace_id[0],
+				s->trace_id[1],
+				s->span_id};
 
 	return (uint32_t)XXH3_64bits(key, sizeof(key));
 }
@@ -24,7 +29,8 @@ static bool is(const struct builder *b, uint32_t i, const struct fusee_sample *k
 	const struct fusee_sample *s = &b->samples.at[i];
 
 	return s->stack == key->stack && s->first_label == key->first_label && s->pid == key->pid &&
-	       s->tid == key->tid && b->samples.parts[i] == b->part;
+	       s->tid == key->tid && b->samples.parts[i] == b->part && s->span_id == key->span_id &&
+	       s->trace_id[0] == key->trace_id[0] && s->trace_id[1] == key->trace_id[1];
 }
 
 static uint32_t append(struct builder *b, const struct fusee_sample *key)

@@ -167,8 +167,11 @@ static int add_part(struct merge *m, const struct fusee_sample *s, uint32_t at, 
 			part[i] = (int64_t)((__int128)from[i] * t.n / s->ntimes);
 		values = part;
 	}
+	if (is_chosen(m->choice, fusee_text("trace_id")))
+		builder_ids(m->b, s->trace_id, s->span_id);
 	r = builder_sample(m->b, at, (const struct fusee_label *)(const void *)m->labels.p, nlabels,
 			   pid ? s->pid : 0, tid ? s->tid : 0, values);
+	builder_ids(m->b, (const uint64_t[2]){0}, 0);
 	for (uint32_t i = 0; !r && i < t.n; i++)
 		r = builder_time(m->b, time_at(m->p, t.first + i));
 	return r;

@@ -104,6 +104,36 @@ TEST_OF_BUILDER(samples_add_up)
 	CHECK(label->str.len == 1 && *label->str.p == '1');
 }
 
+TEST_OF_BUILDER(samples_of_ids)
+{
+	const uint64_t trace[] = {1, 2}, other[] = {1, 3}, none[2] = {0};
+	uint32_t l = location(b, "f", 1), stack = builder_stack(b, &l, 1);
+	const struct fusee_profile *p;
+	const struct fusee_sample *s;
+	const int64_t v = 1;
+
+	CHECK_INT(builder_type(b, "samples", "count"), 0);
+	for (int i = 0; i < 3; i++) {
+		builder_ids(b, trace, 5);
+		CHECK_INT(builder_sample(b, stack, NULL, 0, 7, 8, &v), 0);
+		builder_ids(b, i ? trace : other, 6);
+		CHECK_INT(builder_sample(b, stack, NULL, 0, 7, 8, &v), 0);
+		builder_ids(b, none, 0);
+		CHECK_INT(builder_sample(b, stack, NULL, 0, 7, 8, &v), 0);
+	}
+	p = finished(b);
+	CHECK_INT(p->samples.n, 4);
+	s = FUSEE_AT(struct fusee_sample, p->samples, 0);
+	CHECK(s->trace_id[0] == 1 && s->trace_id[1] == 2 && s->span_id == 5);
+	CHECK_INT(*FUSEE_AT(int64_t, p->values, 0), 3);
+	s = FUSEE_AT(struct fusee_sample, p->samples, 1);
+	CHECK(s->trace_id[1] == 3 && s->span_id == 6);
+	s = FUSEE_AT(struct fusee_sample, p->samples, 2);
+	CHECK(!s->trace_id[0] && !s->trace_id[1] && !s->span_id);
+	CHECK_INT(*FUSEE_AT(int64_t, p->values, 2), 3);
+	CHECK_INT(*FUSEE_AT(int64_t, p->values, 3), 2);
+}
+
 TEST_OF_BUILDER(samples_alike)
 {
 	uint32_t l = location(b, "f", 1), stack = builder_stack(b, &l, 1);

@@ -39,6 +39,19 @@ static inline void put_uint(struct buf *b, uint32_t field, uint64_t v)
 	put_varint(b, v);
 }
 
+/* Writes n ids in hexadecimal, 16 digits each, terminated. false: all are 0. */
+static inline bool hex_of(const uint64_t *ids, uint32_t n, char *to)
+{
+	uint64_t any = 0;
+
+	for (uint32_t i = 0; i < 16 * n; i++)
+		to[i] = "0123456789abcdef"[ids[i / 16] >> (60 - i % 16 * 4) & 15];
+	to[16 * n] = 0;
+	for (uint32_t i = 0; i < n; i++)
+		any |= ids[i];
+	return any;
+}
+
 static inline void put_bytes(struct buf *b, uint32_t field, const void *p, size_t len)
 {
 	put_varint(b, field << 3 | 2);

@@ -41,6 +41,11 @@ struct builder_stacks {
 	struct slots slots;
 };
 
+/* Of builder_ids(). */
+struct builder_ids {
+	uint64_t trace_id[2], span_id;
+};
+
 /* Samples as they will be in the profile, but that first_label is an id in label_sets. 0 is none.
  * Most stacks have one sample, which the stack knows; slots has the others. */
 struct builder_samples {
@@ -50,6 +55,7 @@ struct builder_samples {
 	uint32_t n, nmore;
 	size_t cap, parts_cap, more_cap;
 	struct slots slots;
+	struct builder_ids ids;
 };
 
 struct loss {
