@@ -81,6 +81,7 @@ struct map_chunk {
 	__u64 as_of;   /* user space knows what was mapped until then */
 	__u64 changed; /* when memory was last given out in one of the mappings */
 	__u64 blurred; /* .. while none could be marked: it counts for all of them */
+	struct slab_range label; /* words that the labeler has set for the process; 0 words: none */
 	struct unmarked_ranges unmarked;              /* .. and where that was */
 	struct claimed_range claimed[CLAIMED_RANGES]; /* that have programs */
 	struct chunk_mapping mappings[CHUNK_MAPPINGS];
@@ -216,18 +217,23 @@ struct cpu_ticks {
 #define RUNTIME_AGE_NS 10000000ull
 
 /* What became of a tick: X(name, text). Texts are labels of metrics and keys of --stats. */
-#define TICK_RESULTS(X)                                                                        \
-	X(TICK_UNWOUND, "unwound")                                                             \
-	X(TICK_UNKNOWN_PROCESS, "unknown process")                                             \
-	X(TICK_UNKNOWN_CODE, "unknown code") /* no published mapping holds the address */      \
-	X(TICK_NO_REGISTERS, "no registers")                                                   \
-	X(TICK_STOPPED, "stopped") /* a step stopped for a reason, or needs the worker */      \
-	X(TICK_TABLE_ABSENT, "table page not loaded")                                          \
-	X(TICK_CHANGED, "changed") /* mappings were rewritten meanwhile, or are out of date */ \
-	X(TICK_NOT_SELECTED, "not selected")                                                   \
-	X(TICK_RING_FULL, "ring full") /* counted in addition to the result before */          \
-	X(TICK_CONTINUED, "continued") /* likewise: a continuation was sent */                 \
-	X(TICK_IDLE, "idle")           /* no thread ran; only the CPUs' own events tick then */
+#define TICK_RESULTS(X)                                                                         \
+	X(TICK_UNWOUND, "unwound")                                                              \
+	X(TICK_UNKNOWN_PROCESS, "unknown process")                                              \
+	X(TICK_UNKNOWN_CODE, "unknown code") /* no published mapping holds the address */       \
+	X(TICK_NO_REGISTERS, "no registers")                                                    \
+	X(TICK_STOPPED, "stopped") /* a step stopped for a reason, or needs the worker */       \
+	X(TICK_TABLE_ABSENT, "table page not loaded")                                           \
+	X(TICK_CHANGED, "changed") /* mappings were rewritten meanwhile, or are out of date */  \
+	X(TICK_NOT_SELECTED, "not selected")                                                    \
+	X(TICK_RING_FULL, "ring full") /* counted in addition to the result before */           \
+	X(TICK_CONTINUED, "continued") /* likewise: a continuation was sent */                  \
+	X(TICK_IDLE, "idle")           /* no thread ran; only the CPUs' own events tick then */ \
+	/* counted in addition: ids of a labeler were sent; or why not */                       \
+	X(TICK_LABELED, "labeled")                                                              \
+	X(TICK_LABEL_UNREADABLE, "label unreadable")                                            \
+	X(TICK_LABEL_INCOMPLETE, "label incomplete") /* the thread was writing it */            \
+	X(TICK_LABEL_LOST, "label lost")             /* the ring was full */
 
 #define TICK_NAME(name, text) name,
 
@@ -236,7 +242,7 @@ enum tick_result { TICK_RESULTS(TICK_NAME) TICK_RESULT_COUNT };
 
 _Static_assert(sizeof(struct slab_range) == 16, "slab_range");
 _Static_assert(sizeof(struct chunk_mapping) == 128, "chunk_mapping");
-_Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 216, "map_chunk");
+_Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 232, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
 _Static_assert(sizeof(struct process_rate) == 32, "process_rate");
 _Static_assert(sizeof(struct sampler_settings) == 232, "sampler_settings");

@@ -29,6 +29,7 @@ enum record_kind {
 	RECORD_RETURNS,   /* struct record_returns: what uretprobes have replaced */
 	/* struct record_stack: the callers from one in a language's code on */
 	RECORD_CONTINUATION,
+	RECORD_LABELS, /* struct record_labels: what a labeler says of the tick that follows */
 };
 
 enum record_flags {
@@ -43,6 +44,7 @@ enum record_flags {
 	RECORD_PART = 32,
 	RECORD_WAIT = 64, /* of a wait: record_tick.wait, and its period is ns off the CPU */
 	RECORD_HIT = 128, /* of a probe: record_tick.value, and its period is the hit's weight */
+	RECORD_LABELED = 256, /* the last RECORD_LABELS of this CPU is of this tick */
 };
 
 /* Why a thread was off its CPU. */
@@ -56,10 +58,10 @@ enum wait_state {
 };
 
 struct record_head {
-	__u16 kind; /* enum record_kind */
-	__u8 flags; /* enum record_flags */
-	__u8 share; /* of struct sampler_settings, when the tick was kept */
-	__u32 size; /* of the record in bytes, head included */
+	__u8 kind;   /* enum record_kind */
+	__u8 share;  /* of struct sampler_settings, when the tick was kept */
+	__u16 flags; /* enum record_flags */
+	__u32 size;  /* of the record in bytes, head included */
 	__u32 pid, tid;
 	__u64 process; /* struct process's id, whose mappings were used */
 };
@@ -160,6 +162,12 @@ struct record_emission {
 	__u32 pad;
 };
 
+/* Precedes whatever is sent of the same tick. */
+struct record_labels {
+	struct record_head head;
+	__u64 trace_id[2], span_id; /* as of struct fusee_sample */
+};
+
 struct emission_head {
 	__u64 key;
 	__u32 kind;
@@ -219,4 +227,5 @@ _Static_assert(sizeof(struct record_returns) == 56 + 16 * WALK_RETURNS, "record_
 _Static_assert(__builtin_offsetof(struct record_emission, bytes) == 24, "record_emission");
 _Static_assert(sizeof(struct emission_head) == 16, "emission_head");
 _Static_assert(sizeof(struct record_emission) == 32, "record_emission");
+_Static_assert(sizeof(struct record_labels) == 48, "record_labels");
 #endif

@@ -15,6 +15,7 @@
 #include "continue.h"
 #include "copy.h"
 #include "cpu_ticks.h"
+#include "labels.h"
 #include "language.h"
 #include "processes.h"
 #include "replaced.h"
@@ -250,6 +251,8 @@ FUSEE_FN __u32 walk_published(struct sampler_context *c, struct scratch *s, stru
 		return TICK_CHANGED;
 	s->as_of = READ_ONCE(head->as_of);
 	walk_begin(c, u, s, languages);
+	if (head->label.words && sampler_label(s->chunk))
+		send_labels(c, s);
 	if (languages && head->follow)
 		u->flags |= FUSEE_FOLLOW;
 	return walk_on(c, s, languages);

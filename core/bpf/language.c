@@ -224,7 +224,7 @@ enum language_program_state language_program_state(struct bpf_sampler *b, uint32
 	struct language_program *l = &b->languages[unwinder];
 
 	if (l->state == LANGUAGE_UNTRIED) {
-		if (!ops->bpf || ops->flags & FUSEE_UNWINDER_NATIVE)
+		if (!sampler_object_is_language(ops))
 			l->state = LANGUAGE_NONE;
 		else
 			try(b, unwinder);

@@ -311,6 +311,20 @@ static int write_mapping(struct writer *w, struct process_mapping *m)
 	return r;
 }
 
+/* Sets the words of the labeler. Without room for them its samples have no labels for now. */
+static void write_label(struct writer *w, struct map_chunk *head)
+{
+	uint64_t process = w->what->process->id, n;
+	const uint32_t *words = w->b->labeler < 0 ? NULL
+						  : claims_words(w->what->claims, process,
+								 (uint32_t)w->b->labeler, &n);
+
+	head->label = (struct slab_range){0};
+	if (words &&
+	    slabs_place_words(w->b, process, (uint32_t)w->b->labeler, words, n, &head->label))
+		w->p->lacks_table = true;
+}
+
 int chunks_write(struct bpf_sampler *b, struct published *p, const struct publication *what,
 		 const struct marks *marks)
 {
@@ -324,6 +338,7 @@ int chunks_write(struct bpf_sampler *b, struct published *p, const struct public
 		r = write_mapping(&w, &what->process->mappings[i]);
 	head->program = (uint16_t)p->program;
 	head->follow = w.follow;
+	write_label(&w, head);
 	memcpy(head->claimed, w.claimed, sizeof(w.claimed));
 	return r;
 }

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <fusee/labeler.h>
+
 #include "bpf/internal/sampler_state.h"
 
 FUSEE_EMBED(sampler_bpf, "sampler.bpf.o");
@@ -31,12 +33,15 @@ int sampler_object_choose(struct bpf_sampler *b, char **why)
 
 	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
 		b->unwinder[i] = -1;
+	b->labeler = -1;
 	for (uint32_t i = 0; i < set->n && i < FILES_MAX_UNWINDERS; i++) {
 		const struct fusee_plugin *d = set->instances[i]->descriptor;
 		const struct fusee_unwinder_ops *ops = d->ops;
 		int number = step_number(d->name);
 
 		b->late |= ops->flags & FUSEE_UNWINDER_LATE ? 1u << i : 0;
+		if (ops->flags & FUSEE_UNWINDER_LABELS && ops->bpf && b->labeler < 0)
+			b->labeler = (int)i;
 		if (!ops->native_step || !(ops->flags & FUSEE_UNWINDER_NATIVE))
 			continue;
 		if (number <= last || !ops->bpf) {
@@ -92,17 +97,22 @@ uint32_t sampler_object_parts(const struct bpf_sampler *b, bool waits, int langu
 	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
 		if (b->unwinder[i] >= 0)
 			parts[n++] = part_of(b, b->unwinder[i]);
+	if (b->labeler >= 0)
+		parts[n++] = part_of(b, b->labeler);
 	if (language >= 0)
 		parts[n++] = part_of(b, language);
 	return n;
 }
 
+bool sampler_object_is_language(const struct fusee_unwinder_ops *ops)
+{
+	return ops->bpf && !(ops->flags & (FUSEE_UNWINDER_NATIVE | FUSEE_UNWINDER_LABELS));
+}
+
 static bool has_languages(const struct plugin_set *set)
 {
 	for (uint32_t i = 0; i < set->n; i++) {
-		const struct fusee_unwinder_ops *ops = set->instances[i]->descriptor->ops;
-
-		if (ops->bpf && !(ops->flags & FUSEE_UNWINDER_NATIVE))
+		if (sampler_object_is_language(set->instances[i]->descriptor->ops))
 			return true;
 	}
 	return false;

@@ -297,8 +297,9 @@ static struct bpf_sampler *new_sampler(const struct plugin_set *set,
 	return b;
 }
 
-int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
-		     const struct bpf_sampler_options *o, char **why)
+/* Opens it with the set's labeler, or without. *labeler: its number, -1: none is linked. */
+static int open_with(struct bpf_sampler **ret, const struct plugin_set *set,
+		     const struct bpf_sampler_options *o, bool labels, int *labeler, char **why)
 {
 	struct bpf_sampler *b = new_sampler(set, o);
 	const char *what = "no memory";
@@ -311,6 +312,8 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 	r = sampler_object_choose(b, why);
 	if (r)
 		goto out;
+	b->labeler = labels ? b->labeler : -1;
+	*labeler = b->labeler;
 	size_tables(b, o->table_bytes);
 	what = "its parts cannot be linked";
 	r = link_object(b, why);
@@ -337,6 +340,25 @@ out:
 		*ret = b;
 	}
 	return r;
+}
+
+int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
+		     const struct bpf_sampler_options *o, char **why)
+{
+	int labeler = -1, none, r = open_with(ret, set, o, true, &labeler, why);
+	char *without;
+
+	if (!r || labeler < 0)
+		return r;
+	if (open_with(ret, set, o, false, &none, &without)) {
+		free(without);
+		return r;
+	}
+	log_warning("the labeler '%s' cannot be used, samples are without its labels: %s",
+		    set->instances[labeler]->descriptor->name, *why ? *why : strerror(-r));
+	free(*why);
+	*why = NULL;
+	return 0;
 }
 
 const char *const sampler_choices[] = {"auto", "bpf", "snapshot", NULL};

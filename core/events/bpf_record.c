@@ -20,6 +20,7 @@ static bool size_of_kind(uint32_t kind, uint32_t *least, uint32_t *most)
 		[RECORD_EMISSION] = {sizeof(struct record_emission), sizeof(union record)},
 		[RECORD_RETURNS] = {RECORD_RETURNS_HEAD, sizeof(struct record_returns)},
 		[RECORD_CONTINUATION] = {RECORD_STACK_HEAD, sizeof(struct record_stack)},
+		[RECORD_LABELS] = {sizeof(struct record_labels), sizeof(struct record_labels)},
 	};
 
 	if (kind >= sizeof(sizes) / sizeof(*sizes) || !sizes[kind].least)

@@ -24,6 +24,7 @@ struct event_kind;
 struct record_stack; /* bpf/records.h */
 struct record_missed;
 struct record_emission;
+struct record_labels;
 
 struct perf_stream_options {
 	/* Targets: some processes with all their threads, and what these start; or `all` processes;
@@ -62,6 +63,8 @@ struct perf_stream_handlers {
 	void (*missed)(void *arg, uint64_t time, uint32_t cpu, const struct record_missed *);
 	/* What a language unwinder's step emitted; precedes the stack that it is about. */
 	void (*emission)(void *arg, uint64_t time, const struct record_emission *);
+	/* What a labeler says of the sample that is handed over next. May be NULL. */
+	void (*labels)(void *arg, const struct record_labels *);
 	/* Sideband. An executable mapping; m->name is valid until the handler returns. */
 	void (*mapped)(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m);
 	void (*comm)(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *comm, bool exec);

@@ -104,6 +104,16 @@ static void take_returns(struct stream_cpu *c, struct sample *s)
 		s->returns = (struct sample_returns){r->page, r->at, r->n};
 }
 
+/* Hands over the labels of a sample that is handed over next: ids are set as in set_ids(). */
+static void dispatch_labels(struct perf_stream *s, const struct stream_cpu *c, uint32_t tid,
+			    const struct perf_stream_handlers *on)
+{
+	if (c->labels.head.tid != tid)
+		s->account.records.invalid++;
+	else if (on->labels)
+		on->labels(on->arg, &c->labels);
+}
+
 static bool dispatch_copy(struct perf_stream *s, struct stream_cpu *c, const struct sent *at,
 			  const struct perf_stream_handlers *on)
 {
@@ -180,6 +190,8 @@ static bool dispatch_kind(struct perf_stream *s, struct stream_cpu *c, const str
 {
 	union record *r = at->r;
 
+	if (r->head.flags & RECORD_LABELED && bpf_record_is_sample(r, sizeof(r->head)))
+		dispatch_labels(s, c, r->head.tid, on);
 	switch (r->head.kind) {
 	case RECORD_STACK:
 		return dispatch_stack(s, at, on);
@@ -191,6 +203,9 @@ static bool dispatch_kind(struct perf_stream *s, struct stream_cpu *c, const str
 		return dispatch_continuation(at, on);
 	case RECORD_RETURNS:
 		return keep_returns(c, &r->returns);
+	case RECORD_LABELS:
+		c->labels = r->labels;
+		return true;
 	case RECORD_MISSED:
 		note_runtime(s, at);
 		s->account.records.samples++;
@@ -202,6 +217,7 @@ static bool dispatch_kind(struct perf_stream *s, struct stream_cpu *c, const str
 		c->deferred.share = r->head.share;
 		c->deferred.period = r->tick.period;
 		c->deferred.stop = r->deferred.stop;
+		c->deferred.labeled = r->head.flags & RECORD_LABELED;
 		return true;
 	}
 }
@@ -244,6 +260,8 @@ static void dispatch_sample(struct perf_stream *s, struct stream_cpu *c,
 		e.s.period = c->deferred.period;
 		e.s.stop = c->deferred.stop;
 		e.s.share = c->deferred.share;
+		if (c->deferred.labeled)
+			dispatch_labels(s, c, c->deferred.tid, on);
 	}
 	c->deferred.tid = 0;
 	take_returns(c, &e.s);

@@ -46,9 +46,13 @@ int pipeline_collect(const struct pipeline *p, struct collector *c, const struct
 		.state = s->wait.state,
 		.queued_ns = (uint64_t)((double)weight * s->wait.queued / 0x1p32)};
 
-	return s->wait.is
-		       ? collector_add_wait(c, proc, &wait, comm, walk, reason, weight, at)
-		       : collector_add(c, proc, wait.set, wait.tid, comm, walk, reason, weight, at);
+	int r = s->wait.is ? collector_add_wait(c, proc, &wait, comm, walk, reason, weight, at)
+			   : collector_add(c, proc, wait.set, wait.tid, comm, walk, reason, weight,
+					   at);
+
+	if (!r && (s->ids.span_id || s->ids.trace_id[0] || s->ids.trace_id[1]))
+		collector_set_ids(c, &s->ids);
+	return r;
 }
 
 void pipeline_add(struct pipeline *p, struct process *proc, const struct sample *s,

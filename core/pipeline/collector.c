@@ -11,8 +11,9 @@
 #include "../../bpf/records.h"
 #include "base/clock.h"
 
-#define SHARE 8u  /* a process may use 1 / SHARE of the free bytes */
-#define ENTRY 24u /* bytes of a dictionary's entry besides its key */
+#define SHARE 8u        /* a process may use 1 / SHARE of the free bytes */
+#define MOST_IDS 65536u /* of a collector */
+#define ENTRY 24u       /* bytes of a dictionary's entry besides its key */
 
 static struct {
 	uint64_t bytes;  /* of all collectors */
@@ -41,7 +42,7 @@ int collector_new(struct collector **ret)
 
 	if (!c || frame_set_init(&c->frames, &c->arena) || dict_init_in(&c->stacks, &c->arena) ||
 	    dict_init_in(&c->comms, &c->arena) || dict_init_in(&c->processes, &c->arena) ||
-	    dict_init_in(&c->samples, &c->arena)) {
+	    dict_init_in(&c->samples, &c->arena) || dict_init_in(&c->ids, &c->arena)) {
 		collector_free(c);
 		return -ENOMEM;
 	}
@@ -126,7 +127,7 @@ static void charge(struct collector *c, uint32_t process)
 	uint64_t bytes = frame_set_bytes(&c->frames) + bytes_of(&c->stacks) + bytes_of(&c->comms) +
 			 bytes_of(&c->processes) + bytes_of(&c->samples) +
 			 c->nsums * sizeof(*c->sums) + c->ncollected * sizeof(*c->collected) +
-			 c->times.len;
+			 bytes_of(&c->ids) + c->nof_ids * sizeof(*c->of_ids) + c->times.len;
 
 	c->collected[process].bytes += bytes - c->bytes;
 	memory.bytes += bytes - c->bytes;
@@ -171,8 +172,12 @@ static int count(struct collector *c, const struct sample_key *k, uint32_t n, ui
 	sums[id].weight += weight_ns;
 	c->count += n;
 	c->weight_ns += weight_ns;
+	c->last.sample[c->last.n] = id;
+	c->last.count[c->last.n] = n;
+	c->last.weight[c->last.n++] = weight_ns;
 	if (!at)
 		return 0;
+	c->last.timed = true;
 	return buf_add(&c->times, &(struct collected_time){at->time_ns, id, 0},
 		       sizeof(struct collected_time));
 }
@@ -181,6 +186,7 @@ static int count(struct collector *c, const struct sample_key *k, uint32_t n, ui
 static int add_key(struct collector *c, const struct process *p, uint32_t set, const char *comm,
 		   const struct walk *w, const struct collected_at *at, struct sample_key *k)
 {
+	c->last = (struct collected_last){0};
 	k->process = process_id(c, p, set);
 	if (k->process == DICT_NONE)
 		return -ENOMEM;
@@ -225,14 +231,84 @@ int collector_add_wait(struct collector *c, const struct process *p,
 	return r;
 }
 
+/* The id in ids, or DICT_NONE: there is no room for it. */
+static uint32_t ids_of(struct collector *c, const struct ids_key *k)
+{
+	const struct sample_key *sample = c->samples.entries[k->sample].key;
+	uint32_t id = dict_find(&c->ids, k, sizeof(*k));
+	struct sample_sum *sums;
+
+	if (id != DICT_NONE)
+		return id;
+	if (c->ids.n > MOST_IDS || is_full(c, sample->process))
+		return DICT_NONE;
+	/* room for its sum first: an id without one would be found again */
+	sums = grow(c, c->of_ids, &c->nof_ids, c->ids.n, sizeof(*sums));
+	if (!sums)
+		return DICT_NONE;
+	c->of_ids = sums;
+	id = dict_add(&c->ids, k, sizeof(*k));
+	charge(c, sample->process);
+	return id;
+}
+
+void collector_set_ids(struct collector *c, const struct sample_ids *ids)
+{
+	struct collected_time *times = (struct collected_time *)(void *)c->times.p;
+
+	for (uint32_t i = 0; i < c->last.n; i++) {
+		const struct ids_key k = {.trace_id = {ids->trace_id[0], ids->trace_id[1]},
+					  .span_id = ids->span_id,
+					  .sample = c->last.sample[i]};
+		uint32_t id = ids_of(c, &k);
+
+		if (id == DICT_NONE) {
+			c->unkept_ids += c->last.count[i];
+			continue;
+		}
+		c->of_ids[id].count += c->last.count[i];
+		c->of_ids[id].weight += c->last.weight[i];
+		if (!i && c->last.timed)
+			times[c->times.len / sizeof(*times) - 1].ids = id;
+	}
+	c->last.n = 0;
+}
+
+int collector_without_ids(const struct collector *c, struct sample_sum **ret)
+{
+	struct sample_sum *rest;
+
+	*ret = NULL;
+	if (c->ids.n <= 1)
+		return 0;
+	rest = malloc(c->samples.n * sizeof(*rest));
+	if (!rest)
+		return -ENOMEM;
+	memcpy(rest, c->sums, c->samples.n * sizeof(*rest));
+	for (uint32_t i = 1; i < c->ids.n; i++) {
+		const struct ids_key *k = c->ids.entries[i].key;
+
+		rest[k->sample].count -= c->of_ids[i].count;
+		rest[k->sample].weight -= c->of_ids[i].weight;
+	}
+	*ret = rest;
+	return 0;
+}
+
+/* The row of collector_sort_times() in which the time is. */
+static uint32_t row_of(const struct collector *c, const struct collected_time *t)
+{
+	return t->ids ? c->samples.n + t->ids : t->sample;
+}
+
 int collector_sort_times(const struct collector *c, uint64_t **times, uint32_t **first)
 {
 	const struct collected_time *t = (const struct collected_time *)(const void *)c->times.p;
 	size_t n = c->times.len / sizeof(*t);
-	uint32_t *begin;
+	uint32_t *begin, rows = c->samples.n + c->ids.n;
 
 	*times = n ? calloc(n, sizeof(**times)) : NULL;
-	*first = begin = n ? calloc(c->samples.n + 2ull, sizeof(*begin)) : NULL;
+	*first = begin = n ? calloc((size_t)rows + 2, sizeof(*begin)) : NULL;
 	if (!n)
 		return 0;
 	if (!*times || !begin || n > UINT32_MAX) {
@@ -244,10 +320,11 @@ int collector_sort_times(const struct collector *c, uint64_t **times, uint32_t *
 	}
 	/* begin[id + 1] counts up from the first time of the sample to that of the next */
 	for (size_t i = 0; i < n; i++)
-		begin[t[i].sample + 2]++;
-	for (uint32_t i = 2; i < c->samples.n + 2; i++)
+		begin[row_of(c, &t[i]) + 2]++;
+	for (uint32_t i = 2; i < rows + 2; i++)
 		begin[i] += begin[i - 1];
 	for (size_t i = 0; i < n; i++)
-		(*times)[begin[t[i].sample + 1]++] = c->start_wall_ns + t[i].time_ns - c->start_ns;
+		(*times)[begin[row_of(c, &t[i]) + 1]++] = c->start_wall_ns + t[i].time_ns -
+							  c->start_ns;
 	return 0;
 }

@@ -7,12 +7,14 @@
 #ifndef PIPELINE_COLLECTOR_H
 #define PIPELINE_COLLECTOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/dict.h"
 #include "pipeline/frame_set.h"
 #include "process/process.h"
+#include "unwind/sample.h"
 #include "unwind/walk.h"
 
 /* Samples with equal keys are one entry. A dictionary key: no padding. */
@@ -34,6 +36,12 @@ struct collected_at {
 
 struct collected_time {
 	uint64_t time_ns;
+	uint32_t sample, ids; /* ids in samples, and in `ids`; 0: it carries none */
+};
+
+/* Samples of one key that carry the same ids. A dictionary key: no padding. */
+struct ids_key {
+	uint64_t trace_id[2], span_id;
 	uint32_t sample, pad; /* id in samples */
 };
 
@@ -58,6 +66,14 @@ struct collected_wait {
 	uint64_t queued_ns;
 };
 
+/* The samples that a call has added: of two keys at most. */
+struct collected_last {
+	uint32_t sample[2], count[2]; /* ids in samples */
+	uint64_t weight[2];
+	uint32_t n;
+	bool timed;
+};
+
 struct collector {
 	struct arena arena; /* has what grows with the samples */
 	struct frame_set frames;
@@ -67,10 +83,14 @@ struct collector {
 	struct dict samples;                 /* struct sample_key; id 0 is none */
 	struct sample_sum *sums;             /* by id in samples */
 	struct collected_process *collected; /* by id in processes */
-	uint32_t nsums, ncollected;
-	uint64_t bytes;                   /* of memory */
-	uint64_t own_limit;               /* of bytes; 0: that of all */
-	uint64_t count, weight_ns;        /* sums of all samples */
+	struct dict ids;                     /* struct ids_key; id 0 is none */
+	struct sample_sum *of_ids;           /* by id in ids: their part of the samples' sums */
+	uint32_t nsums, ncollected, nof_ids;
+	struct collected_last last;
+	uint64_t unkept_ids;       /* samples whose ids found no room: they are in the sums alone */
+	uint64_t bytes;            /* of memory */
+	uint64_t own_limit;        /* of bytes; 0: that of all */
+	uint64_t count, weight_ns; /* sums of all samples */
 	uint64_t start_wall_ns, start_ns; /* of the window: CLOCK_REALTIME, CLOCK_MONOTONIC */
 	struct buf times; /* struct collected_time, of samples that were added with one */
 	uint8_t share;    /* the least of the samples' pipeline_route.share; 0: all */
@@ -97,8 +117,14 @@ int collector_add(struct collector *, const struct process *, uint32_t set, uint
 int collector_add_wait(struct collector *, const struct process *, const struct collected_wait *,
 		       const char *comm, const struct walk *, uint32_t reason, uint64_t weight_ns,
 		       const struct collected_at *at);
+/* The samples that the last call has added carry these ids. */
+void collector_set_ids(struct collector *, const struct sample_ids *);
+/* The sums of the samples that carry no ids, by id in samples; NULL: none do. The caller frees it.
+ * 0 or -ENOMEM. */
+int collector_without_ids(const struct collector *, struct sample_sum **);
 /* The times of all samples, CLOCK_REALTIME ns, by sample: those of id i are (*times)[(*first)[i]]
- * and the following, up to (*first)[i + 1]. The caller frees both; NULL: there are none. 0 or
+ * and the following, up to (*first)[i + 1]; those that carry ids are not among them, but are those
+ * of samples.n + the id in ids. The caller frees both; NULL: there are none. 0 or
  * -ENOMEM. */
 int collector_sort_times(const struct collector *, uint64_t **times, uint32_t **first);
 #endif

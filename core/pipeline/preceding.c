@@ -53,6 +53,14 @@ void preceding_take(struct preceding *p, const struct sample *s, uint64_t proces
 	}
 }
 
+struct sample_ids preceding_take_ids(struct preceding *p)
+{
+	struct sample_ids ids = p->ids;
+
+	p->ids = (struct sample_ids){0};
+	return ids;
+}
+
 void preceding_fini(struct preceding *p)
 {
 	for (uint32_t i = 0; i < PRECEDING_MOST; i++)

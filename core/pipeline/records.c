@@ -7,9 +7,11 @@
 #include "../../bpf/records.h"
 #include "pipeline/state.h"
 
-static struct sample sample_of(const struct record_tick *t, uint64_t time, uint32_t cpu)
+static struct sample sample_of(struct pipeline *p, const struct record_tick *t, uint64_t time,
+			       uint32_t cpu)
 {
-	return (struct sample){.pid = (pid_t)t->head.pid,
+	return (struct sample){.ids = preceding_take_ids(&p->preceding),
+			       .pid = (pid_t)t->head.pid,
 			       .tid = (pid_t)t->head.tid,
 			       .cpu = cpu,
 			       .time = time,
@@ -272,7 +274,7 @@ static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record
 {
 	struct pipeline *p = arg;
 	uint64_t over = r->tick.head.process;
-	struct sample s = sample_of(&r->tick, time, cpu);
+	struct sample s = sample_of(p, &r->tick, time, cpu);
 	struct pipeline_route route;
 	struct process *proc = pipeline_begin_sample(p, &s, &route);
 
@@ -340,7 +342,7 @@ static void on_continuation(void *arg, uint64_t time, const struct record_stack 
 static void on_missed(void *arg, uint64_t time, uint32_t cpu, const struct record_missed *r)
 {
 	struct pipeline *p = arg;
-	struct sample s = sample_of(&r->tick, time, cpu);
+	struct sample s = sample_of(p, &r->tick, time, cpu);
 	struct pipeline_route route;
 	struct process *proc = pipeline_begin_sample(p, &s, &route);
 
@@ -350,6 +352,13 @@ static void on_missed(void *arg, uint64_t time, uint32_t cpu, const struct recor
 	pipeline_scan_if_due(p, proc);
 	pipeline_clear_walk(p, LOSS_NOT_COPIED);
 	add(p, proc, &s, &route, r->comm, NULL);
+}
+
+static void on_labels(void *arg, const struct record_labels *r)
+{
+	struct pipeline *p = arg;
+
+	p->preceding.ids = (struct sample_ids){{r->trace_id[0], r->trace_id[1]}, r->span_id};
 }
 
 static void on_emission(void *arg, uint64_t time, const struct record_emission *r)
@@ -386,4 +395,5 @@ void pipeline_set_record_handlers(struct pipeline *p)
 	p->handlers.continuation = on_continuation;
 	p->handlers.missed = on_missed;
 	p->handlers.emission = on_emission;
+	p->handlers.labels = on_labels;
 }

@@ -129,6 +129,7 @@ static void on_sample(void *arg, const struct sample *s)
 	struct process *proc = pipeline_begin_sample(p, s, &route);
 	struct sample with = *s;
 
+	with.ids = preceding_take_ids(&p->preceding);
 	if (p->preceding.unrecorded == s->tid)
 		p->preceding.unrecorded = 0;
 	preceding_take(&p->preceding, s, proc ? proc->id : 0, continuations, &with.continuations.n);

@@ -49,7 +49,8 @@ struct build {
 	uint32_t native, kernel, go; /* ids of strings */
 	struct buf text;             /* reused by clean() */
 	uint64_t *times;             /* of samples, in the order of their ids; NULL: none */
-	uint32_t *first_time;        /* by sample id, and one more: where its times begin */
+	uint32_t *first_time;        /* by row of them, and one more: where its times begin */
+	struct sample_sum *rest;     /* by sample id: of samples without ids; NULL: of all */
 	struct known *known;
 };
 
@@ -467,47 +468,53 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 			      n->no_pid ? 0 : (uint32_t)proc->pid, n->no_tid ? 0 : k->tid, values);
 }
 
+/* Adds the samples that carry ids. */
+static int add_labeled(struct build *n)
+{
+	const uint64_t none[2] = {0};
+	bool omits = build_omits(n->o, fusee_text("trace_id"));
+	int r = 0;
+
+	for (uint32_t i = 1; !r && i < n->c->ids.n; i++) {
+		const struct ids_key *ids = n->c->ids.entries[i].key;
+		const struct sample_key *k = n->c->samples.entries[ids->sample].key;
+
+		if (!build_has(n->o, n->c, k))
+			continue;
+		builder_ids(n->b, omits ? none : ids->trace_id, omits ? 0 : ids->span_id);
+		r = add_sample(n, k, &n->c->of_ids[i]);
+		if (!r)
+			r = add_times(n, n->c->samples.n + i);
+	}
+	builder_ids(n->b, none, 0);
+	return r;
+}
+
 static int add_samples(struct build *n)
 {
 	int r = 0;
 
 	for (uint32_t i = 1; !r && i < n->c->samples.n; i++) {
 		const struct sample_key *k = n->c->samples.entries[i].key;
+		const struct sample_sum *sum = n->rest ? &n->rest[i] : &n->c->sums[i];
 
-		if (!build_has(n->o, n->c, k))
+		if (!build_has(n->o, n->c, k) || (!sum->count && !sum->weight))
 			continue;
-		r = add_sample(n, k, &n->c->sums[i]);
+		r = add_sample(n, k, sum);
 		if (!r)
 			r = add_times(n, i);
 	}
-	return r;
+	return r ? r : add_labeled(n);
 }
 
 /* ---- the program ---- */
-
-/* The weight of the processes of each program, by its file's id. NULL: no memory. */
-static uint64_t *weigh_programs(const struct build *n)
-{
-	const struct collector *c = n->c;
-	uint32_t nfiles = n->p->files->n;
-	uint64_t *weights = calloc(nfiles + 1, sizeof(*weights));
-
-	for (uint32_t i = 1; weights && i < c->samples.n; i++) {
-		const struct sample_key *k = c->samples.entries[i].key;
-		const struct collected_process *proc = &c->collected[k->process];
-
-		if (proc->program < nfiles && build_has(n->o, c, k))
-			weights[proc->program] += c->sums[i].weight;
-	}
-	return weights;
-}
 
 /* Adds the first mapping, which readers take for the program: the program with the most CPU time,
  * even if no frame is in it. */
 static void add_program(struct build *n)
 {
 	const struct files *files = n->p->files;
-	uint64_t *weights = weigh_programs(n), most = 0;
+	uint64_t *weights = build_weigh_programs(n->c, n->o, files->n), most = 0;
 	const struct file *program = NULL;
 
 	for (uint32_t i = 1; weights && i < files->n; i++) {
@@ -546,24 +553,6 @@ static void describe(struct build *n)
 	p->start_ns = n->c->start_wall_ns;
 }
 
-static void add_resource(struct build *n)
-{
-	uint32_t nset = 0;
-	const struct fusee_label *set = n->o->labels && n->o->one_set
-						? n->o->labels(n->o->arg, n->o->set, &nset)
-						: NULL;
-
-	for (uint32_t i = 0; i < nset; i++) {
-		char key[256], value[512];
-
-		if (build_omits(n->o, set[i].key))
-			continue;
-		snprintf(key, sizeof(key), "%.*s", (int)set[i].key.len, set[i].key.p);
-		snprintf(value, sizeof(value), "%.*s", (int)set[i].str.len, set[i].str.p);
-		builder_resource(n->b, key, value);
-	}
-}
-
 int build_profile(struct builder *b, const struct profiler *profiler, const struct collector *c,
 		  const struct build_options *o)
 {
@@ -582,9 +571,11 @@ int build_profile(struct builder *b, const struct profiler *profiler, const stru
 	n.known = calloc(KNOWN, sizeof(*n.known));
 	if (n.locations && n.mappings && n.flags && n.known) {
 		describe(&n);
-		add_resource(&n);
+		build_resource(n.b, o);
 		add_program(&n);
 		r = collector_sort_times(c, &n.times, &n.first_time);
+		if (!r)
+			r = collector_without_ids(c, &n.rest);
 		if (!r)
 			r = add_samples(&n);
 		flag_mappings(&n);
@@ -594,6 +585,7 @@ int build_profile(struct builder *b, const struct profiler *profiler, const stru
 	free(n.flags);
 	free(n.known);
 	free(n.times);
+	free(n.rest);
 	free(n.first_time);
 	buf_fini(&n.text);
 	return r;

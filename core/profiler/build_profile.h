@@ -39,22 +39,9 @@ struct build_options {
 };
 
 /* Whether samples of this label set are in the profile. */
-static inline bool build_has_set(const struct build_options *o, uint32_t set)
-{
-	if (!o->group)
-		return !o->one_set || set == o->set;
-	set = o->group(o->arg, set);
-	return set && (!o->one_set || set == o->group(o->arg, o->set));
-}
-
+bool build_has_set(const struct build_options *, uint32_t set);
 /* Whether a sample is in the profile. */
-static inline bool build_has(const struct build_options *o, const struct collector *c,
-			     const struct sample_key *k)
-{
-	if (o->part && (k->wait != 0) != (o->part == BUILD_WAITS))
-		return false;
-	return build_has_set(o, c->collected[k->process].set);
-}
+bool build_has(const struct build_options *, const struct collector *, const struct sample_key *);
 
 /* Adds everything except the duration and the losses to the builder: value types samples/count and
  * cpu/nanoseconds, samples, locations, symbols, the start time. The files of the collector's frames
@@ -77,6 +64,12 @@ void build_window_losses(struct builder *, const struct profiler_window *,
 bool build_window_has_lost(const struct profiler_window *, enum build_part);
 /* Whether a label of this name is omitted. */
 bool build_omits(const struct build_options *, struct fusee_str name);
+/* The labels of the set as those of the resource, if the profile is of one set. */
+void build_resource(struct builder *, const struct build_options *);
+/* The weight of the processes of each program, by its file's id, which is below nfiles. The caller
+ * frees it. NULL: no memory. */
+uint64_t *build_weigh_programs(const struct collector *, const struct build_options *,
+			       uint32_t nfiles);
 /* The resource label `host`: the machine's name. */
 void build_host(struct builder *);
 /* Completes the profile of a collector: adds an id, and a comment if not all samples due by the

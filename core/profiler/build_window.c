@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of a window's profile besides the samples of its collector. */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -24,6 +26,53 @@ void build_host(struct builder *b)
 
 	if (!gethostname(host, sizeof(host) - 1) && *host)
 		builder_resource(b, "host", host);
+}
+
+bool build_has_set(const struct build_options *o, uint32_t set)
+{
+	if (!o->group)
+		return !o->one_set || set == o->set;
+	set = o->group(o->arg, set);
+	return set && (!o->one_set || set == o->group(o->arg, o->set));
+}
+
+bool build_has(const struct build_options *o, const struct collector *c, const struct sample_key *k)
+{
+	if (o->part && (k->wait != 0) != (o->part == BUILD_WAITS))
+		return false;
+	return build_has_set(o, c->collected[k->process].set);
+}
+
+void build_resource(struct builder *b, const struct build_options *o)
+{
+	uint32_t nset = 0;
+	const struct fusee_label *set = o->labels && o->one_set ? o->labels(o->arg, o->set, &nset)
+								: NULL;
+
+	for (uint32_t i = 0; i < nset; i++) {
+		char key[256], value[512];
+
+		if (build_omits(o, set[i].key))
+			continue;
+		snprintf(key, sizeof(key), "%.*s", (int)set[i].key.len, set[i].key.p);
+		snprintf(value, sizeof(value), "%.*s", (int)set[i].str.len, set[i].str.p);
+		builder_resource(b, key, value);
+	}
+}
+
+uint64_t *build_weigh_programs(const struct collector *c, const struct build_options *o,
+			       uint32_t nfiles)
+{
+	uint64_t *weights = calloc(nfiles + 1, sizeof(*weights));
+
+	for (uint32_t i = 1; weights && i < c->samples.n; i++) {
+		const struct sample_key *k = c->samples.entries[i].key;
+		const struct collected_process *proc = &c->collected[k->process];
+
+		if (proc->program < nfiles && build_has(o, c, k))
+			weights[proc->program] += c->sums[i].weight;
+	}
+	return weights;
 }
 
 /* Is a lost tick of the part? */
@@ -88,6 +137,11 @@ int build_end(struct builder *b, const struct collector *c, const struct fusee_p
 				"fusee: rates were lowered by the budget, to %.0f %% at the "
 				"lowest; values are scaled",
 				c->share / 2.56);
+	if (c->unkept_ids)
+		builder_comment(b,
+				"fusee: %llu samples are without their trace and span IDs: there "
+				"were too many",
+				(unsigned long long)c->unkept_ids);
 	if (getrandom(p->id, sizeof(p->id), 0) != sizeof(p->id))
 		return -EIO;
 	return builder_finish(b, ret);

@@ -45,6 +45,11 @@ struct sample_continuations {
 	uint32_t n;
 };
 
+/* The trace and the span on which a thread works, as of struct fusee_sample. Zeros: none. */
+struct sample_ids {
+	uint64_t trace_id[2], span_id;
+};
+
 struct sample {
 	pid_t pid, tid;
 	uint32_t cpu;
@@ -69,6 +74,7 @@ struct sample {
 	struct walk_stop stop; /* which language unwinder stopped the walk in the kernel */
 	struct sample_returns returns;
 	struct sample_continuations continuations;
+	struct sample_ids ids;
 	/* There is no copy: the thread is stopped, and all of its memory can be read. NULL: not so.
 	 */
 	const struct sample_memory *memory;

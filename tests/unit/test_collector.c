@@ -4,6 +4,7 @@
 #include "pipeline/collector.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "../../bpf/records.h"
 #include "test.h"
@@ -47,6 +48,73 @@ TEST(ever_new_stacks)
 	CHECK_INT(c->count, added + 1 + 1 + 50);
 	collector_free(c);
 	CHECK_INT(collector_bytes(), 0);
+}
+
+/* Samples of one stack with ids and without are one entry, whose parts are apart; times too. */
+TEST(ids_behind_entries)
+{
+	const struct sample_ids a = {{1, 2}, 3}, b = {{1, 2}, 4};
+	const struct sample_ids *const ids[] = {&a, NULL, &b, &a, NULL, &a};
+	struct process p = {.id = 1, .comm = "x"};
+	struct sample_sum *rest;
+	struct collector *c;
+	uint64_t *times;
+	uint32_t *first;
+
+	collector_set_limit(0);
+	CHECK_INT(collector_new(&c), 0);
+	c->start_ns = c->start_wall_ns = 0;
+	stack.n = 0;
+	for (uint32_t i = 0; i < 6; i++) {
+		const struct collected_at at = {100 + i, 0};
+
+		CHECK_INT(collector_add(c, &p, 1, 0, "x", &stack, 0, 10 + i, &at), 0);
+		if (ids[i])
+			collector_set_ids(c, ids[i]);
+	}
+	CHECK_INT(c->samples.n, 2);
+	CHECK_INT(c->sums[1].count, 6);
+	CHECK_INT(c->ids.n, 3);
+	CHECK_INT(c->of_ids[1].count, 3);
+	CHECK_INT(c->of_ids[1].weight, 10 + 13 + 15);
+	CHECK_INT(c->of_ids[2].count, 1);
+	CHECK_INT(c->of_ids[2].weight, 12);
+	CHECK_INT(collector_without_ids(c, &rest), 0);
+	CHECK_INT(rest[1].count, 2);
+	CHECK_INT(rest[1].weight, 11 + 14);
+	free(rest);
+	CHECK_INT(collector_sort_times(c, &times, &first), 0);
+	CHECK_INT(first[2] - first[1], 2);
+	CHECK_INT(times[first[1]], 101);
+	CHECK_INT(times[first[1] + 1], 104);
+	CHECK_INT(first[c->samples.n + 2] - first[c->samples.n + 1], 3);
+	CHECK_INT(times[first[c->samples.n + 1] + 2], 105);
+	CHECK_INT(times[first[c->samples.n + 2]], 102);
+	free(times);
+	free(first);
+	collector_free(c);
+	CHECK_INT(collector_bytes(), 0);
+}
+
+/* What finds no room is counted, and still in the sums. */
+TEST(ever_new_ids)
+{
+	struct sample_sum *rest;
+	struct collector *c;
+
+	collector_set_limit(0);
+	CHECK_INT(collector_new(&c), 0);
+	for (uint32_t i = 1; i <= 70000; i++) {
+		CHECK_INT(add(c, 1, 0, 5), 0);
+		collector_set_ids(c, &(struct sample_ids){{7, i}, i});
+	}
+	CHECK_INT(c->ids.n - 1, 65536);
+	CHECK_INT(c->unkept_ids, 70000 - 65536);
+	CHECK_INT(c->count, 70000);
+	CHECK_INT(collector_without_ids(c, &rest), 0);
+	CHECK_INT(rest[1].count, 70000 - 65536);
+	free(rest);
+	collector_free(c);
 }
 
 /* Hundreds of such processes: others still have room, and the limit holds. */

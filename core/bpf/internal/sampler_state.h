@@ -154,6 +154,7 @@ struct bpf_sampler {
 	struct bpf_link *links[SAMPLER_LINKS];
 	struct sampler_fds fds;
 	struct language_program languages[FILES_MAX_UNWINDERS]; /* by number in the set */
+	int labeler;                                            /* number in the set; -1: none */
 	int unwinder[SAMPLER_TABLES];      /* number in the set of each native step; -1: none */
 	struct sampler_settings *settings; /* mapped */
 	struct ring_buffer *wakes;         /* map sampler_wake */
@@ -174,14 +175,17 @@ struct bpf_sampler {
 
 /* ---- object.c ---- */
 
-#define SAMPLER_PARTS (2 + SAMPLER_TABLES)
+#define SAMPLER_PARTS (3 + SAMPLER_TABLES)
 
 /* Finds the set's unwinders that the program steps with. Stacks must be the same in the kernel and
  * in user space, so other native unwinders, or another order, are refused. 0; or -ENOTSUP with a
  * sentence. */
 int sampler_object_choose(struct bpf_sampler *, char **why);
-/* The objects that are linked into one: the program, the native steps and, unless `language` is -1,
- * the step of this language unwinder. waits: of the program of waits. Returns how many. */
+/* Is it an unwinder of code, and no labeler? */
+bool sampler_object_is_language(const struct fusee_unwinder_ops *);
+/* The objects that are linked into one: the program, the native steps, the labeler's and, unless
+ * `language` is -1, the step of this language unwinder. waits: of the program of waits. Returns how
+ * many. */
 uint32_t sampler_object_parts(const struct bpf_sampler *, bool waits, int language,
 			      struct linker_part parts[SAMPLER_PARTS]);
 /* Reads the programs and maps of the linked object in a file; does not load them. 0 or -errno. */

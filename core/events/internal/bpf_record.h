@@ -12,13 +12,14 @@
 /* Each kind begins with the head. */
 union record {
 	struct record_head head;
-	struct record_tick tick;   /* all but emissions begin with it */
+	struct record_tick tick;   /* all but emissions and labels begin with it */
 	struct record_stack stack; /* and a continuation */
 	struct record_copy copy;
 	struct record_deferred deferred;
 	struct record_missed missed;
 	struct record_emission emission;
 	struct record_returns returns;
+	struct record_labels labels;
 };
 
 /* Holds the last record that was read. */

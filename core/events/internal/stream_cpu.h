@@ -28,8 +28,10 @@ struct stream_cpu {
 		uint8_t share;   /* of struct sample */
 		uint64_t period; /* likewise */
 		struct walk_stop stop;
+		bool labeled;
 	} deferred;
 	struct record_returns returns; /* of the sample that follows; n 0: nothing */
+	struct record_labels labels;   /* the last */
 };
 
 /* Maps the ring of this event, of at most size bytes, and adds it to the epoll descriptor. 0 or

@@ -19,8 +19,9 @@ struct preceding_continuation {
 };
 
 struct preceding {
-	pid_t unrecorded; /* an emission of this thread's next stack was lost; 0: none */
-	uint32_t next;    /* place of the next continuation, whatever is there */
+	pid_t unrecorded;      /* an emission of this thread's next stack was lost; 0: none */
+	struct sample_ids ids; /* of the sample that follows at once */
+	uint32_t next;         /* place of the next continuation, whatever is there */
 	struct preceding_continuation continuations[PRECEDING_MOST];
 };
 
@@ -32,5 +33,7 @@ void preceding_add(struct preceding *, pid_t tid, uint64_t time, uint64_t proces
  * thread. */
 void preceding_take(struct preceding *, const struct sample *, uint64_t process,
 		    struct sample_continuation to[SAMPLE_CONTINUATIONS], uint32_t *n);
+/* The ids of the sample that follows, once. */
+struct sample_ids preceding_take_ids(struct preceding *);
 void preceding_fini(struct preceding *);
 #endif
