@@ -120,9 +120,9 @@ endef
 $(foreach f,$(SHARED),$(eval $(call library,$(notdir $(f)),$(f))))
 archives = $(patsubst %,$(B)/lib/libfusee-%.a,$(call uses,$(1)))
 
-# ---- plugins: a folder each; X.bpf.c is built for BPF and natively ----
+# ---- plugins: a folder each; X.bpf.c is built for BPF and, but for samplers', natively ----
 define plugin
-$(1)_C := $$(filter-out $(2)/test_%,$$(wildcard $(2)/*.c $(2)/*/*.c))
+$(1)_C := $$(filter-out $(2)/test_% plugins/samplers/%.bpf.c,$$(wildcard $(2)/*.c $(2)/*/*.c))
 $(1)_O := $$($(1)_C:%.c=$(B)/obj/%.o)
 $(1)_BPF := $$(patsubst $(2)/%.c,$(B)/bpf/%.o,$$(wildcard $(2)/*.bpf.c))
 $(1)_LIBS := $(if $(call needs,$(2)),$(shell $(PKG_CONFIG) --libs $(call needs,$(2))))

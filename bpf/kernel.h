@@ -30,11 +30,6 @@ struct cfs_rq {
 	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED */
 } KERNEL_TYPE;
 
-struct sched_info {
-	unsigned long long
-		last_queued; /* rq.clock when a runnable thread's wait for its CPU began */
-} KERNEL_TYPE;
-
 struct thread_struct {
 	unsigned long fsbase; /* x86-64: the thread pointer, as of the last switch */
 } KERNEL_TYPE;
@@ -68,18 +63,10 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct uprobe_task *utask; /* with CONFIG_UPROBES */
 	struct task_struct *real_parent;
-	unsigned int __state;         /* 5.14 */
-	int on_rq;                    /* 0: not in a queue of threads */
-	__u64 start_time;             /* CLOCK_MONOTONIC ns */
-	struct sched_info sched_info; /* with CONFIG_SCHED_INFO */
 	void *stack;
 	struct sched_entity se;
 	struct thread_struct thread;
 	struct css_set *cgroups; /* with CONFIG_CGROUPS */
-} KERNEL_TYPE;
-
-struct task_struct___before_5_14 {
-	long state;
 } KERNEL_TYPE;
 
 struct vm_unmapped_area_info {

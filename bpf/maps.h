@@ -161,8 +161,8 @@ struct sampler_settings {
 
 /* What became of a wait: X(name, text). Texts are keys of --stats. */
 #define WAIT_RESULTS(X)                                                                       \
-	X(WAIT_ENDED, "ended") /* all waits of selected threads */                            \
-	X(WAIT_ENDED_NS, "ended_ns")                                                          \
+	X(WAIT_ENDED, "seen") /* all events of selected threads, samples or not */            \
+	X(WAIT_ENDED_NS, "seen_value")                                                        \
 	X(WAIT_CHOSEN, "chosen") /* by their length: a sample is due */                       \
 	X(WAIT_LATE, "late")     /* of these: the thread went on before its stack was read */ \
 	X(WAIT_NO_ROOM, "no room for a wake") /* likewise: there were too many at once */     \
@@ -178,9 +178,10 @@ enum wait_result { WAIT_RESULTS(WAIT_NAME) WAIT_RESULT_COUNT };
  * interrupt comes. */
 struct wait_cpu {
 	__u64 counts[WAIT_RESULT_COUNT];
-	__u64 weight; /* ns */
-	__u32 tid;    /* 0: none, or its interrupt came */
-	__u32 state, queued, pad;
+	__u64 weight;   /* in the sampler's unit */
+	__u32 words[2]; /* of the sampler's program */
+	__u32 tid;      /* 0: none, or its interrupt came */
+	__u32 pad;
 };
 
 /* Map sampler_cpu_periods: by the period in ns of the CPUs' events, but those of cpu_period: the

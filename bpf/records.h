@@ -42,19 +42,11 @@ enum record_flags {
 	/* the last two words of a continuation are the pc and sp of the caller to which it leads,
 	 * which is not in it; without it it leads to the outermost frame */
 	RECORD_PART = 32,
-	RECORD_WAIT = 64, /* of a wait: record_tick.wait, and its period is ns off the CPU */
+	/* chosen by a sampler's program: record_tick.words, and its period is in the sampler's unit
+	 */
+	RECORD_CHOSEN = 64,
 	RECORD_HIT = 128, /* of a probe: record_tick.value, and its period is the hit's weight */
 	RECORD_LABELED = 256, /* the last RECORD_LABELS of this CPU is of this tick */
-};
-
-/* Why a thread was off its CPU. */
-enum wait_state {
-	WAIT_UNKNOWN,         /* the wait began before the recording */
-	WAIT_SLEEPING,        /* until it is woken, or a signal comes */
-	WAIT_UNINTERRUPTIBLE, /* as in I/O */
-	WAIT_RUNNABLE,        /* other threads ran */
-	WAIT_STOPPED,         /* by a signal or a debugger */
-	WAIT_STATES
 };
 
 struct record_head {
@@ -81,12 +73,8 @@ struct record_tick {
 	union {
 		/* ns of CPU time that the scheduler counted for the thread; may be ms old */
 		__u64 runtime;
-		/* Of a wait: enum wait_state, and for which part of it, of 2^32, the thread was
-		 * runnable at its end. */
-		struct {
-			__u32 state, queued;
-		} wait;
-		__u64 value; /* of a hit */
+		__u32 words[2]; /* of a sampler's program, for its plugin */
+		__u64 value;    /* of a hit */
 	};
 };
 

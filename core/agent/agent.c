@@ -160,13 +160,15 @@ static int open_sampling(struct agent *a, const struct plan *plan)
 {
 	struct unwinder_options list[PLAN_MAX_UNWINDERS];
 	struct unwinder_choice unwinders = plan_unwinders(plan, list);
+	const struct plan_instance *sampler = plan->samplers.n ? plan->samplers.list[0] : NULL;
+	struct chooser_options chooser = {0};
 	const struct profiler_options o = {
 		.plugin_dir = a->o.plugin_dir,
 		.cache_dir = a->o.cache_dir,
 		.unwinders = &unwinders,
 		.sampler = (enum sampler_choice)plan->sampler,
 		.period_ns = profiler_period_ns(plan->hz > RING_HZ ? plan->hz : RING_HZ),
-		.wait_period_ns = instances_wait_period(plan),
+		.chooser = plan->samplers.n ? &chooser : NULL,
 		.stack_bytes = (uint32_t)plan->limits.stack_bytes,
 		.ring_bytes = plan->limits.ring_bytes,
 		.kernel = plan->kernel,
@@ -175,6 +177,10 @@ static int open_sampling(struct agent *a, const struct plan *plan)
 		.command_line = "fusee run",
 	};
 
+	if (sampler)
+		chooser = (struct chooser_options){sampler->descriptor, sampler->where,
+						   sampler->options, sampler->noptions,
+						   sampler->period};
 	a->sampling.loop = a->loop;
 	a->sampling.each_second = each_second;
 	a->sampling.arg = a;

@@ -66,11 +66,16 @@ static bool same_unwinders(const struct plan *a, const struct plan *b)
 	return same;
 }
 
-uint64_t instances_wait_period(const struct plan *plan)
+uint64_t instances_chosen_period(const struct plan *plan)
 {
-	double hz = plan->limits.offcpu_hz;
+	return plan->samplers.n ? plan->samplers.list[0]->period : 0;
+}
 
-	return hz > 0 ? profiler_period_ns(hz) : 0;
+static bool same_samplers(const struct plan *a, const struct plan *b)
+{
+	return a->samplers.n == b->samplers.n &&
+	       (!a->samplers.n || (same_instance(a->samplers.list[0], b->samplers.list[0]) &&
+				   a->samplers.list[0]->period == b->samplers.list[0]->period));
 }
 
 static int check_fixed(struct attempt *t)
@@ -85,8 +90,8 @@ static int check_fixed(struct attempt *t)
 		return fail_fixed(t, "another 'stack' of sample.cpu");
 	if (is->limits.ring_bytes != new->limits.ring_bytes)
 		return fail_fixed(t, "another 'rings' of sample.cpu");
-	if (instances_wait_period(is) != instances_wait_period(new))
-		return fail_fixed(t, "another 'hz' of sample.offcpu, with it or without it,");
+	if (!same_samplers(is, new))
+		return fail_fixed(t, "another sampler beside sample.cpu, or other options of it,");
 	if (is->kernel != new->kernel)
 		return fail_fixed(t, "another 'kernel' of sample.cpu");
 	if (is->inlines != new->inlines)
@@ -150,7 +155,7 @@ static int new_window(struct attempt *t, const struct plan_instance *plan, struc
 		.loop = t->running->loop,
 		.profiler = &t->running->sampling->profiler,
 		.period_ns = profiler_period_ns(t->plan->hz),
-		.wait_period_ns = instances_wait_period(t->plan),
+		.chosen_period = instances_chosen_period(t->plan),
 		.drain = drain,
 		.labels = instances_labels_of,
 		.arg = t->running->sampling,

@@ -338,7 +338,7 @@ static const struct http_page pages[] = {
 
 static const struct fusee_table *get_hosts(void *arg)
 {
-	return &((const struct agent *)arg)->instances.plan->hosts;
+	return &((const struct agent *)arg)->instances.plan->pulls.hosts;
 }
 
 int pages_open(struct agent *a)

@@ -88,9 +88,9 @@ static bool route(void *arg, const struct sample *sample, struct pipeline_route 
 	r->set = d->set;
 	set_weight(s, sample, r);
 	r->slots = slots_of(s, d->sinks);
-	if (s->more && d->profile && !sample->wait.is)
+	if (s->more && d->profile && !sample->chosen.is)
 		r->slots |= s->more->slots(s->more->arg, d, sample->time);
-	if (r->slots && !sample->wait.is)
+	if (r->slots && !sample->chosen.is)
 		decisions_add_cpu(s->decisions, sample->pid, r->weight_ns);
 	return r->slots;
 }

@@ -83,6 +83,74 @@ static struct linker_part part_of(const struct bpf_sampler *b, int unwinder)
 	return (struct linker_part){d->name, ops->bpf, ops->bpf_end};
 }
 
+static struct linker_part chooser_part(const struct fusee_instance *chooser)
+{
+	const struct fusee_sampler_ops *ops = chooser->descriptor->ops;
+
+	return (struct linker_part){chooser->descriptor->name, ops->bpf, ops->bpf_end};
+}
+
+bool sampler_object_is_chooser(const struct bpf_program *p)
+{
+	return !strncmp(bpf_program__name(p), CHOOSER_PREFIX, sizeof(CHOOSER_PREFIX) - 1);
+}
+
+static const char *wrong_programs(const struct bpf_object *object)
+{
+	struct bpf_program *p;
+	uint32_t n = 0;
+
+	bpf_object__for_each_program(p, object)
+	{
+		if (!sampler_object_is_chooser(p))
+			return "it has a program without FUSEE_SAMPLER_PROGRAM()";
+		if (strncmp(bpf_program__section_name(p), "tp_btf/", 7) != 0)
+			return "its programs must be at \"tp_btf/TRACEPOINT\"";
+		n++;
+	}
+	return !n                  ? "it has no program: FUSEE_SAMPLER_PROGRAM()"
+	       : n > CHOOSER_LINKS ? "it has more than 8 programs"
+				   : NULL;
+}
+
+static const char *wrong_maps(const struct bpf_object *object, const char *plugin)
+{
+	const char *wrong = "it was built for another version of the plugin ABI: build it again";
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, object)
+	{
+		const char *name = bpf_map__name(map);
+
+		if (bpf_map__is_internal(map) && !strstr(name, ".rodata"))
+			return "it has global variables that can be written";
+		if (!strcmp(name, "fusee_abi") && bpf_map__max_entries(map) == FUSEE_BPF_ABI)
+			wrong = NULL;
+		if (!bpf_map__is_internal(map) && strncmp(name, "fusee_", 6) != 0 &&
+		    strncmp(name, plugin, strlen(plugin)) != 0)
+			return "names of its maps must begin with that of the sampler";
+	}
+	return wrong;
+}
+
+int sampler_object_check_chooser(const struct fusee_instance *chooser, char **why)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "chooser");
+	struct linker_part part = chooser_part(chooser);
+	struct bpf_object *object = bpf_object__open_mem(
+		part.from, (size_t)((const char *)part.to - (const char *)part.from), &o);
+	const char *wrong = object ? wrong_programs(object) : "it is no BPF object";
+
+	if (!wrong)
+		wrong = wrong_maps(object, part.name);
+	bpf_object__close(object);
+	if (!wrong)
+		return 0;
+	if (asprintf(why, "the BPF half of %s: %s", chooser->name, wrong) < 0)
+		*why = NULL;
+	return -EINVAL;
+}
+
 uint32_t sampler_object_parts(const struct bpf_sampler *b, bool waits, int language,
 			      struct linker_part parts[SAMPLER_PARTS])
 {
@@ -101,6 +169,8 @@ uint32_t sampler_object_parts(const struct bpf_sampler *b, bool waits, int langu
 		parts[n++] = part_of(b, b->labeler);
 	if (language >= 0)
 		parts[n++] = part_of(b, language);
+	else if (waits)
+		parts[n++] = chooser_part(b->waits.chooser);
 	return n;
 }
 

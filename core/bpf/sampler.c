@@ -84,22 +84,34 @@ static int size_map(struct bpf_sampler *b, const char *name, uint32_t entries)
 	return map ? bpf_map__set_max_entries(map, entries) : -ENOENT;
 }
 
+static int attach(struct bpf_sampler *b, struct bpf_program *p, uint32_t link)
+{
+	b->links[link] = bpf_program__attach(p);
+	return b->links[link] ? 0 : -errno;
+}
+
+/* The sampler's programs come last: what they choose is read by then. */
 static int attach_tracepoints(struct bpf_sampler *b)
 {
-	static const char *const names[] = {"sampler_fork",  "sampler_exec",   "sampler_exit",
-					    "sampler_free",  "sampler_mapped", "sampler_tick",
-					    "sampler_switch"};
-
+	static const char *const names[] = {"sampler_fork", "sampler_exec",   "sampler_exit",
+					    "sampler_free", "sampler_mapped", "sampler_tick"};
 	struct bpf_object *object = b->waits.object ? b->waits.object : b->object;
+	uint32_t n = sizeof(names) / sizeof(*names) - (b->waits.object ? 0 : 1);
+	struct bpf_program *p;
+	int r = 0;
 
-	for (uint32_t i = 0; i < (b->waits.object ? SAMPLER_LINKS : SAMPLER_LINKS - 2); i++) {
-		struct bpf_program *p = bpf_object__find_program_by_name(object, names[i]);
-
-		b->links[i] = p ? bpf_program__attach(p) : NULL;
-		if (!b->links[i])
-			return p ? -errno : -ENOENT;
+	for (uint32_t i = 0; !r && i < n; i++) {
+		p = bpf_object__find_program_by_name(object, names[i]);
+		r = p ? attach(b, p, i) : -ENOENT;
 	}
-	return 0;
+	if (r || !b->waits.object)
+		return r;
+	bpf_object__for_each_program(p, object)
+	{
+		if (!r && n < SAMPLER_LINKS && sampler_object_is_chooser(p))
+			r = attach(b, p, n++);
+	}
+	return r;
 }
 
 static void *map_memory(int fd, size_t len)
@@ -288,8 +300,9 @@ static struct bpf_sampler *new_sampler(const struct plugin_set *set,
 	if (!b)
 		return NULL;
 	b->set = set;
-	b->waits.sampled = o->waits;
-	b->waits.beside = o->waits_beside;
+	b->waits.chooser = o->chooser;
+	b->waits.sampled = o->chooser && !o->beside;
+	b->waits.beside = o->chooser && o->beside;
 	b->probes.sampled = o->probes != NULL;
 	b->worker = o->worker;
 	b->foreign_pids = !programs_see_our_pids();
@@ -314,6 +327,9 @@ static int open_with(struct bpf_sampler **ret, const struct plugin_set *set,
 		goto out;
 	b->labeler = labels ? b->labeler : -1;
 	*labeler = b->labeler;
+	r = o->chooser ? sampler_object_check_chooser(o->chooser, why) : 0;
+	if (r)
+		goto out;
 	size_tables(b, o->table_bytes);
 	what = "its parts cannot be linked";
 	r = link_object(b, why);

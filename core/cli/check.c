@@ -118,12 +118,23 @@ static void put_metrics(struct buf *b, const struct plan *p)
 	buf_str(b, "\n");
 }
 
+static void put_sampler(struct buf *b, const struct plan_instance *p)
+{
+	const struct fusee_sampler_ops *ops = p->descriptor->ops;
+
+	if (ops->flags & FUSEE_SAMPLER_TIME)
+		buf_printf(b, "          %s at %g Hz\n", p->plugin, 1e9 / (double)p->period);
+	else
+		buf_printf(b, "          %s, a sample for each %llu\n", p->plugin,
+			   (unsigned long long)p->period);
+}
+
 static int put_plan(struct buf *b, const struct plan *p, unsigned int columns)
 {
 	buf_printf(b, "sample    cpu at %g Hz%s%s%s\n", p->hz, p->kernel ? ", kernel too" : "",
 		   p->threads ? ", by thread" : "", p->inlines ? "" : ", without inlines");
-	if (p->limits.offcpu_hz > 0)
-		buf_printf(b, "          offcpu at %g Hz\n", p->limits.offcpu_hz);
+	for (uint32_t i = 0; i < p->samplers.n; i++)
+		put_sampler(b, p->samplers.list[i]);
 	buf_printf(b, "policy    %s; unknown processes: %s\n",
 		   p->has_policy ? "the script's" : "none, everything is profiled",
 		   p->unknown_keep ? "keep" : "drop");

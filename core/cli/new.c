@@ -31,6 +31,12 @@ EMBED(new_unwinder_bpf, SKELETON "unwinder.bpf.c.in");
 EMBED(new_test_unwinder, SKELETON "test_unwinder.c.in");
 EMBED(new_unwinder_lua, SKELETON "unwinder.lua.in");
 EMBED(new_unwinder_makefile, SKELETON "Makefile.unwinder.in");
+EMBED(new_sampler, SKELETON "sampler.c.in");
+EMBED(new_sampler_bpf, SKELETON "sampler.bpf.c.in");
+EMBED(new_sampler_h, SKELETON "sampler.h.in");
+EMBED(new_test_sampler, SKELETON "test_sampler.c.in");
+EMBED(new_sampler_lua, SKELETON "sampler.lua.in");
+EMBED(new_sampler_makefile, SKELETON "Makefile.sampler.in");
 EMBED(new_makefile, SKELETON "Makefile.in");
 EMBED(new_readme, SKELETON "README.md.in");
 
@@ -55,6 +61,12 @@ static const struct template templates[] = {
 	{"unwinder", "test_@NAME@.c", new_test_unwinder, new_test_unwinder_end},
 	{"unwinder", "@NAME@.lua", new_unwinder_lua, new_unwinder_lua_end},
 	{"unwinder", "Makefile", new_unwinder_makefile, new_unwinder_makefile_end},
+	{"sampler", "@NAME@.c", new_sampler, new_sampler_end},
+	{"sampler", "@NAME@.bpf.c", new_sampler_bpf, new_sampler_bpf_end},
+	{"sampler", "@NAME@.h", new_sampler_h, new_sampler_h_end},
+	{"sampler", "test_@NAME@.c", new_test_sampler, new_test_sampler_end},
+	{"sampler", "@NAME@.lua", new_sampler_lua, new_sampler_lua_end},
+	{"sampler", "Makefile", new_sampler_makefile, new_sampler_makefile_end},
 	{NULL, "README.md", new_readme, new_readme_end},
 };
 #define TEMPLATES (sizeof(templates) / sizeof(templates[0]))
@@ -181,11 +193,11 @@ static int write_all(const char *kind, const char *name)
 const struct cli_command new_command = {
 	.name = "new",
 	.does = "write the skeleton of a plugin",
-	.usage = "fusee new sink|discovery|unwinder NAME\n"
+	.usage = "fusee new sink|discovery|unwinder|sampler NAME\n"
 		 "Writes a folder NAME with a small plugin that works, its test, a Makefile that "
 		 "builds it\n"
 		 "against the headers of this fusee, and a script that uses it.\n",
-	.words = "sink discovery unwinder",
+	.words = "sink discovery unwinder sampler",
 };
 
 int cmd_new(int argc, char **argv)
@@ -197,12 +209,15 @@ int cmd_new(int argc, char **argv)
 		return r < 0 ? 0 : r;
 	if (argc - first != 2)
 		return cli_bad_usage(&new_command,
-				     "name a kind, sink, discovery or unwinder, and a name");
+				     "name a kind, sink, discovery, unwinder or sampler, and a "
+				     "name");
 	kind = argv[first];
 	name = argv[first + 1];
-	if (strcmp(kind, "sink") && strcmp(kind, "discovery") && strcmp(kind, "unwinder"))
+	if (strcmp(kind, "sink") && strcmp(kind, "discovery") && strcmp(kind, "unwinder") &&
+	    strcmp(kind, "sampler"))
 		return cli_bad_usage(&new_command,
-				     "'%s' is no kind of plugin: sink, discovery or unwinder",
+				     "'%s' is no kind of plugin: sink, discovery, unwinder or "
+				     "sampler",
 				     kind);
 	if (!is_name(name))
 		return cli_bad_usage(&new_command,

@@ -110,6 +110,7 @@ static void put_json(struct buf *b, const struct plugin_folder *f, const struct 
 	json_end(&j);
 	put_options(json_line(&j, 0), "every_sink", &plan_sink_options);
 	put_options(json_line(&j, 0), "every_unwinder", &plan_unwinder_options);
+	put_options(json_line(&j, 0), "every_sampler", &plan_sampler_options);
 	json_list(json_line(&j, 0), "refused");
 	for (uint32_t i = 0; i < f->nrefused; i++)
 		json_text(&j, NULL, f->refused[i]);
@@ -180,6 +181,8 @@ static void put_markdown(struct buf *b, const struct plugin_folder *f, const str
 		markdown_options(b, &plan_sink_options);
 		buf_str(b, "\n### every unwinder\n\n");
 		markdown_options(b, &plan_unwinder_options);
+		buf_str(b, "\n### every sampler\n\n");
+		markdown_options(b, &plan_sampler_options);
 	}
 }
 
@@ -212,8 +215,9 @@ static int not_found(const struct plugin_folder *f, const char *name, bool sever
 	char file[256];
 
 	if (several) {
-		log_error("several plugins are named '%s': say sink.%s, discover.%s or unwind.%s",
-			  name, name, name, name);
+		log_error("several plugins are named '%s': say sink.%s, discover.%s, unwind.%s "
+			  "or sample.%s",
+			  name, name, name, name, name);
 		return EX_USAGE;
 	}
 	snprintf(file, sizeof(file), "/%s.so'", strchr(name, '.') ? strchr(name, '.') + 1 : name);

@@ -327,7 +327,7 @@ static void show_progress(struct session *s, bool key)
 	fprintf(stderr, "\r\033[K  %llu:%02llu   ", (unsigned long long)(ns / 60000000000u),
 		(unsigned long long)(ns / 1000000000u % 60));
 	if (!*s->o.event.name && ns)
-		fprintf(stderr, "%.2f CPUs   ", (double)(p.weight_ns - p.wait_ns) / (double)ns);
+		fprintf(stderr, "%.2f CPUs   ", (double)(p.weight_ns - p.chosen) / (double)ns);
 	fprintf(stderr, "%s samples   %s lost", text_number(samples, losses.due),
 		text_number(lost, losses.lost));
 	fflush(stderr);

@@ -103,7 +103,7 @@ static uint64_t cpu_weight(const struct collector *c)
 	for (uint32_t i = 1; i < c->samples.n; i++) {
 		const struct sample_key *k = c->samples.entries[i].key;
 
-		sum += k->wait ? 0 : c->sums[i].weight;
+		sum += k->part ? 0 : c->sums[i].weight;
 	}
 	return sum;
 }
@@ -120,7 +120,7 @@ static struct share *shares_of(const struct collector *c, bool waits, uint32_t *
 		const char *name = c->collected[k->process].name;
 		uint32_t at = 0;
 
-		if (k->wait && !waits)
+		if (k->part && !waits)
 			continue;
 		while (at < *n && strcmp(all[at].name, name))
 			at++;
@@ -155,11 +155,12 @@ static void put_processes(const struct top *t, const struct collector *c, uint32
 	free(all);
 }
 
-/* "1.93 CPUs busy", with --wall ", 8.02 threads wait", "8.02 threads wait", "12,345 page-faults a
- * second" */
+/* "1.93 CPUs busy", with --wall ", 8.02 threads off the CPU", "8.02 threads off the CPU",
+ * "12,345 page-faults a second" */
 static void put_load(const struct top *t, const struct collector *c, uint64_t elapsed,
 		     char text[128])
 {
+	const struct fusee_sampler_ops *chosen = t->s.o.event.chosen;
 	double each = elapsed ? (double)c->weight_ns / (double)elapsed : 0;
 	double busy = elapsed ? (double)cpu_weight(c) / (double)elapsed : 0;
 	char number[32];
@@ -168,8 +169,8 @@ static void put_load(const struct top *t, const struct collector *c, uint64_t el
 		snprintf(text, 128, "%.2f CPUs busy, %.2f threads wait", busy, each - busy);
 	else if (!*t->s.o.event.name)
 		snprintf(text, 128, "%.2f CPUs busy", each);
-	else if (t->s.o.event.waits)
-		snprintf(text, 128, "%.2f threads wait", each);
+	else if (chosen && chosen->flags & FUSEE_SAMPLER_TIME)
+		snprintf(text, 128, "%.2f threads %.80s", each, chosen->amount);
 	else
 		snprintf(text, 128, "%s %.80s a second",
 			 text_number(number, (uint64_t)(each * 1e9)),

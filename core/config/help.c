@@ -146,7 +146,9 @@ int help_plugin(struct buf *b, const struct fusee_plugin *d, unsigned int column
 	}
 	if (plan_core_options(d->kind)->n) {
 		buf_printf(b, "\n%s, as for every %s:\n\n", d->options.n ? "and" : "options",
-			   d->kind == FUSEE_SINK ? "sink" : "unwinder");
+			   d->kind == FUSEE_SINK      ? "sink"
+			   : d->kind == FUSEE_SAMPLER ? "sampler"
+						      : "unwinder");
 		help_options(b, plan_core_options(d->kind), columns);
 	}
 	return b->error;

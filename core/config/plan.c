@@ -77,6 +77,7 @@ void plan_free(struct plan *p)
 	free_instances(p->sinks, p->nsinks);
 	free_instances(p->discoveries, p->ndiscoveries);
 	free_instances(p->unwinders, p->nunwinders);
+	free_instances(p->samplers.list, p->samplers.n);
 	free_texts(p->without);
 	relabel_rules_free(p->relabel);
 	for (uint32_t i = 0; i < p->callbacks.n; i++)

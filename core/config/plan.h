@@ -19,6 +19,7 @@ struct script;
 #define PLAN_MAX_SINKS 64 /* bits of struct policy_answer.sinks */
 #define PLAN_MAX_DISCOVERIES 64
 #define PLAN_MAX_UNWINDERS 32
+#define PLAN_MAX_SAMPLERS 1 /* beside CPU time */
 #define PLAN_MAX_CALLBACKS 16
 #define PLAN_MAX_ERRORS 20
 
@@ -34,6 +35,7 @@ struct plan_instance {
 	char *identity;
 	struct instance_option *options; /* the plugin's own */
 	uint32_t noptions;
+	uint64_t period; /* of samplers only: ns, or a number of the sampler's unit */
 	/* Of sinks only: the options that every sink has. */
 	uint64_t every_ns;    /* window; default 60s */
 	uint64_t queue_bytes; /* of the queued profiles at most; default 64MiB */
@@ -65,7 +67,6 @@ struct plan_limits {
 	/* CPU time that the agent itself may use, in millionths of a CPU; 0: no limit, the
 	 * default. */
 	int64_t budget_cpu;
-	double offcpu_hz; /* of time off the CPU, beside CPU time; 0: not sampled, the default */
 };
 
 /* Profiles that clients pull: metrics { pull = true }. */
@@ -74,6 +75,14 @@ struct plan_pulls {
 	int64_t max;             /* at once; default 8 */
 	int64_t names;           /* enum sink_names, config/settings.h; default NAMES_LOCAL */
 	struct fusee_table omit; /* struct fusee_str: names of labels to leave out */
+	/* struct fusee_str: further hosts that requests may name, for /metrics too; "*": any. */
+	struct fusee_table hosts;
+};
+
+/* What is sampled beside CPU time. */
+struct plan_samplers {
+	struct plan_instance **list;
+	uint32_t n;
 };
 
 struct plan {
@@ -81,11 +90,10 @@ struct plan {
 	double hz;  /* of targets whose rate the policy does not set; default 19 */
 	struct plan_limits limits;
 	bool kernel, threads, inlines;
-	int64_t sampler;   /* enum sampler_choice */
+	int64_t sampler; /* enum sampler_choice */
+	struct plan_samplers samplers;
 	bool unknown_keep; /* profile processes that no discovery knows (yet); default true */
 	char *listen;      /* address of /metrics: "127.0.0.1:9190"; "" none, the default */
-	/* struct fusee_str: further hosts that requests for /metrics may name; "*": any. */
-	struct fusee_table hosts;
 	struct plan_pulls pulls;
 	char *control;                 /* path of the control socket */
 	struct target_labels labels;   /* labels on request */

@@ -123,6 +123,32 @@ static void unknown_option(struct plan_builder *b, const struct plan_instance *p
 			   plugin_kind_name(p->kind), p->plugin, name, GUESS_WORDS(g, ""));
 }
 
+static int set_number(void *at, const struct fusee_option *o, const char *value, char **text)
+{
+	double d, min = (double)o->min / 1000, max = (double)o->max / 1000;
+	char *end;
+
+	d = strtod(value, &end);
+	if (end == value || *end || !(d >= min && d <= max)) {
+		if (asprintf(text, "option '%s' must be a number from %g to %g, got '%s'", o->name,
+			     min, max, value) < 0)
+			*text = NULL;
+		return -EINVAL;
+	}
+	memcpy((char *)at + o->offset, &d, sizeof(d));
+	return 0;
+}
+
+/* A setting that instances of a kind have. */
+static int set_core(struct core_settings *c, const struct fusee_option *o,
+		    const struct option_value *v, char **text)
+{
+	*text = NULL;
+	if (o->type != PLAN_NUMBER)
+		return options_set(c, o, v, text);
+	return set_number(c, o, v->kind == OPTION_TEXT ? v->text : "{..}", text);
+}
+
 static int core_defaults(struct core_settings *c, const struct fusee_table *common)
 {
 	int r = 0;
@@ -131,7 +157,9 @@ static int core_defaults(struct core_settings *c, const struct fusee_table *comm
 		const struct fusee_option *o = FUSEE_AT(struct fusee_option, *common, i);
 		char *text = NULL;
 
-		if (o->type != PLAN_RULES)
+		if (o->type == PLAN_NUMBER)
+			r = set_number(c, o, o->def, &text);
+		else if (o->type != PLAN_RULES)
 			r = options_set_text(c, o, o->def, &text);
 		free(text);
 	}
@@ -180,7 +208,7 @@ static bool move_core_settings(struct plan_builder *b, struct plan_instance *p,
 			good = false;
 		} else if (known->type == PLAN_RULES) {
 			good = is_of_script(b, p, o) && good;
-		} else if (options_set(c, known, &o->value, &text)) {
+		} else if (set_core(c, known, &o->value, &text)) {
 			plan_builder_error(b, p->where, "%s.%s: %s", plugin_kind_name(p->kind),
 					   p->plugin, text ? text : "no memory");
 			free(text);
@@ -288,6 +316,9 @@ static struct kind_list list_of(struct plan *p, uint32_t kind)
 	if (kind == FUSEE_UNWINDER)
 		return (struct kind_list){&p->unwinders, &p->nunwinders, PLAN_MAX_UNWINDERS,
 					  "unwinders"};
+	if (kind == FUSEE_SAMPLER)
+		return (struct kind_list){&p->samplers.list, &p->samplers.n, PLAN_MAX_SAMPLERS,
+					  "samplers beside sample.cpu"};
 	return (struct kind_list){&p->discoveries, &p->ndiscoveries, PLAN_MAX_DISCOVERIES,
 				  "discoveries"};
 }
@@ -364,6 +395,18 @@ static void disable(struct plan_builder *b, const char *unwinder)
 		b->no_memory = true;
 }
 
+static void set_period(struct plan_instance *p, const struct core_settings *c)
+{
+	const struct fusee_sampler_ops *ops = p->descriptor->ops;
+
+	if (p->kind != FUSEE_SAMPLER)
+		return;
+	if (ops->flags & FUSEE_SAMPLER_TIME)
+		p->period = (uint64_t)(1e9 / c->hz + 0.5);
+	else
+		p->period = c->count ? (uint64_t)c->count : ops->period;
+}
+
 struct plan_instance *plan_builder_add(struct plan_builder *b, const struct fusee_plugin *d,
 				       const char *where, struct instance_option *options,
 				       uint32_t n)
@@ -382,6 +425,7 @@ struct plan_instance *plan_builder_add(struct plan_builder *b, const struct fuse
 	p->noptions = n;
 	good = move_core_settings(b, p, &c, &wrong);
 	good = set_sink_settings(b, p, &c) && good;
+	set_period(p, &c);
 	if (good && d->kind == FUSEE_UNWINDER && !c.enabled)
 		disable(b, d->name);
 	options_clear(&c, plan_core_options(d->kind));
@@ -394,22 +438,6 @@ struct plan_instance *plan_builder_add(struct plan_builder *b, const struct fuse
 }
 
 /* ---- the core's own settings ---- */
-
-static int set_number(void *plan, const struct fusee_option *o, const char *value, char **text)
-{
-	double d, min = (double)o->min / 1000, max = (double)o->max / 1000;
-	char *end;
-
-	d = strtod(value, &end);
-	if (end == value || *end || !(d >= min && d <= max)) {
-		if (asprintf(text, "option '%s' must be a number from %g to %g, got '%s'", o->name,
-			     min, max, value) < 0)
-			*text = NULL;
-		return -EINVAL;
-	}
-	memcpy((char *)plan + o->offset, &d, sizeof(d));
-	return 0;
-}
 
 /* "127.0.0.1:9190", "[::1]:9190", "unix:/run/x" */
 static bool is_address(const char *address)
@@ -563,6 +591,7 @@ int plan_builder_finish(struct plan_builder *b, struct plan **ret)
 		assert_complete(b->plan->sinks, b->plan->nsinks);
 		assert_complete(b->plan->discoveries, b->plan->ndiscoveries);
 		assert_complete(b->plan->unwinders, b->plan->nunwinders);
+		assert_complete(b->plan->samplers.list, b->plan->samplers.n);
 		*ret = b->plan;
 		return 0;
 	}

@@ -187,9 +187,10 @@ static void put_sample(struct json *j, const struct plan *p)
 	json_flag(j, "threads", p->threads);
 	json_flag(j, "inlines", p->inlines);
 	json_end(j);
-	if (p->limits.offcpu_hz > 0) {
-		json_open(j, "offcpu");
-		json_printf(j, "hz", "%.15g", p->limits.offcpu_hz);
+	for (uint32_t i = 0; i < p->samplers.n; i++) {
+		json_open(j, p->samplers.list[i]->plugin);
+		json_uint(j, "period", p->samplers.list[i]->period);
+		plan_options_json(p->samplers.list[i], j);
 		json_end(j);
 	}
 	json_end(j);
@@ -199,7 +200,7 @@ static void put_metrics(struct json *j, const struct plan *p)
 {
 	json_open(json_line(j, 0), "metrics");
 	json_text(j, "listen", p->listen);
-	put_table(j, "hosts", p->hosts);
+	put_table(j, "hosts", p->pulls.hosts);
 	json_flag(j, "pull", p->pulls.served);
 	if (p->pulls.served) {
 		json_int(j, "pulls", p->pulls.max);

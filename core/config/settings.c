@@ -55,17 +55,6 @@ static const struct fusee_option cpu[] = {
 	 .doc = "Inlined functions are frames of their own, if debug information describes them."},
 };
 
-static const struct fusee_option offcpu[] = {
-	{.name = "hz",
-	 .type = PLAN_NUMBER,
-	 .offset = offsetof(struct plan, limits.offcpu_hz),
-	 .def = "19",
-	 .min = 250,
-	 .max = 20000000,
-	 .doc = "Samples per second off the CPU, of each thread at most: waits of 1 s / hz and "
-		"longer each, of shorter waits some, by chance. For all targets."},
-};
-
 static const char *const names[] = {[NAMES_LOCAL] = "local", [NAMES_SERVER] = "server", NULL};
 
 static const struct fusee_option metrics[] = {
@@ -77,7 +66,7 @@ static const struct fusee_option metrics[] = {
 		"metrics line nothing listens."},
 	{.name = "hosts",
 	 .type = FUSEE_LIST,
-	 .offset = offsetof(struct plan, hosts),
+	 .offset = offsetof(struct plan, pulls.hosts),
 	 .def = "",
 	 .doc = "Names under which clients may request the pages, in addition to localhost, the "
 		"machine's name and the address that they connect to; \"*\" is any. A request "
@@ -261,6 +250,26 @@ static const struct fusee_option unwinder[] = {
 	 .doc = "false: it is not used."},
 };
 
+static const struct fusee_option sampler[] = {
+	{.name = "hz",
+	 .type = PLAN_NUMBER,
+	 .offset = offsetof(struct core_settings, hz),
+	 .def = "19",
+	 .min = 250,
+	 .max = 20000000,
+	 .doc = "Of a sampler whose values are times: a time of 1 s / hz and longer is a sample, "
+		"of "
+		"shorter times some are, by chance. For all targets."},
+	{.name = "count",
+	 .type = FUSEE_INT,
+	 .offset = offsetof(struct core_settings, count),
+	 .def = "0",
+	 .min = 0,
+	 .max = UINT32_MAX,
+	 .doc = "Of any other sampler: a sample for each so many, on average; 0: as the sampler "
+		"says."},
+};
+
 #define TABLE(a)                                             \
 	{                                                    \
 		(a), sizeof(a) / sizeof(*(a)), sizeof(*(a)), \
@@ -268,6 +277,7 @@ static const struct fusee_option unwinder[] = {
 
 const struct fusee_table plan_sink_options = TABLE(sink);
 const struct fusee_table plan_unwinder_options = TABLE(unwinder);
+const struct fusee_table plan_sampler_options = TABLE(sampler);
 
 const struct fusee_table *plan_core_options(uint32_t kind)
 {
@@ -275,6 +285,7 @@ const struct fusee_table *plan_core_options(uint32_t kind)
 
 	return kind == FUSEE_SINK       ? &plan_sink_options
 	       : kind == FUSEE_UNWINDER ? &plan_unwinder_options
+	       : kind == FUSEE_SAMPLER  ? &plan_sampler_options
 					: &none;
 }
 
@@ -289,10 +300,6 @@ const struct plan_settings plan_settings[SETTINGS_N] = {
 	[SETTINGS_SAMPLE_CPU] = {"sample.cpu",
 				 "What is measured: time on a CPU, by samples of the stack.",
 				 TABLE(cpu)},
-	[SETTINGS_SAMPLE_OFFCPU] = {"sample.offcpu",
-				    "Time off the CPU too, as profiles of their own (off_cpu) "
-				    "for the same sinks; not measured without this line.",
-				    TABLE(offcpu)},
 	[SETTINGS_METRICS] = {"metrics", "The agent's own metrics, for Prometheus.",
 			      TABLE(metrics)},
 	[SETTINGS_CONTROL] = {"control", "The socket that fusee ctl connects to.", TABLE(control)},

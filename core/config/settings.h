@@ -17,7 +17,6 @@ struct plan_settings {
 };
 enum plan_settings_group {
 	SETTINGS_SAMPLE_CPU,
-	SETTINGS_SAMPLE_OFFCPU,
 	SETTINGS_METRICS,
 	SETTINGS_CONTROL,
 	SETTINGS_BUDGET,
@@ -28,7 +27,7 @@ enum plan_settings_group {
 extern const struct plan_settings plan_settings[SETTINGS_N];
 
 /* The options that instances have beside their plugin's own: of sinks every, queue, spool*,
- * per, names, omit, relabel, default; of unwinders enabled. */
+ * per, names, omit, relabel, default; of unwinders enabled; of samplers hz, count. */
 struct core_settings {
 	uint64_t every; /* ns */
 	uint64_t queue; /* bytes */
@@ -40,11 +39,13 @@ struct core_settings {
 	struct fusee_table omit;
 	uint8_t by_default;
 	uint8_t enabled;
+	double hz; /* of samplers */
+	int64_t count;
 };
 enum sink_per { PER_WINDOW, PER_TARGET };
 enum sink_names { NAMES_LOCAL, NAMES_SERVER };
 /* Offsets are those of struct core_settings. */
-extern const struct fusee_table plan_sink_options, plan_unwinder_options;
+extern const struct fusee_table plan_sink_options, plan_unwinder_options, plan_sampler_options;
 
 /* The core options of a kind of plugin. */
 const struct fusee_table *plan_core_options(uint32_t kind);

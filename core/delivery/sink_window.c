@@ -64,12 +64,12 @@ static struct build_options options_of(const struct closed *closed, enum build_p
 {
 	const struct sink_window *sink = closed->sink;
 	const struct sink_window_context *context = &sink->context;
-	bool rules = window_labels_has_rules(sink->relabeled), waits = part == BUILD_WAITS;
+	bool rules = window_labels_has_rules(sink->relabeled), chosen = part == BUILD_CHOSEN;
 
 	return (struct build_options){
 		.part = part,
-		.waits = waits,
-		.period_ns = waits ? context->wait_period_ns : context->period_ns,
+		.chosen = chosen,
+		.period_ns = chosen ? context->chosen_period : context->period_ns,
 		.labels = rules ? window_labels_of : sink->context.labels,
 		.group = rules ? window_labels_group : NULL,
 		.arg = rules ? sink->relabeled : sink->context.arg,
@@ -141,7 +141,7 @@ static void put_profile(struct closed *closed, const struct build_options *optio
 	if (!r) {
 		const struct sink_window_context *context = &closed->sink->context;
 
-		if (context->built && options->part != BUILD_WAITS)
+		if (context->built && options->part != BUILD_CHOSEN)
 			context->built(context->built_arg, closed->sink->plan, p);
 		delivery_put(closed->sink->delivery, b, p);
 		return;
@@ -156,23 +156,23 @@ static bool has_lost(const struct closed *closed, const struct build_options *o)
 	return !o->one_set && build_window_has_lost(&closed->window, o->part);
 }
 
-/* CPU time and waits are profiles of their own. */
+/* CPU time and what a sampler chose are profiles of their own. */
 static void put(struct closed *closed, bool one_set, uint32_t set)
 {
 	const struct collector *c = closed->window.collector;
-	struct build_options cpu, waits;
+	struct build_options cpu, chosen;
 
-	if (!closed->sink->context.wait_period_ns) {
+	if (!closed->sink->context.chosen_period) {
 		cpu = options_of(closed, BUILD_ALL, one_set, set);
 		put_profile(closed, &cpu);
 		return;
 	}
 	cpu = options_of(closed, BUILD_CPU, one_set, set);
-	waits = options_of(closed, BUILD_WAITS, one_set, set);
-	if (samples_of(c, &cpu) || !samples_of(c, &waits) || has_lost(closed, &cpu))
+	chosen = options_of(closed, BUILD_CHOSEN, one_set, set);
+	if (samples_of(c, &cpu) || !samples_of(c, &chosen) || has_lost(closed, &cpu))
 		put_profile(closed, &cpu);
-	if (samples_of(c, &waits) || has_lost(closed, &waits))
-		put_profile(closed, &waits);
+	if (samples_of(c, &chosen) || has_lost(closed, &chosen))
+		put_profile(closed, &chosen);
 }
 
 /* Counts the samples that rules exclude. true: others remain. */

@@ -59,7 +59,7 @@ bool bpf_record_of_cpu(const void *from)
 	struct record_head head;
 
 	memcpy(&head, from, sizeof(head));
-	return head.flags & (RECORD_CPU_EVENT | RECORD_WAIT | RECORD_HIT);
+	return head.flags & (RECORD_CPU_EVENT | RECORD_CHOSEN | RECORD_HIT);
 }
 
 /* Writes each page of the copy to its offset in stack; absent pages are zero. Returns the bytes
@@ -108,9 +108,8 @@ bool bpf_record_sample(struct bpf_record_reader *reader, uint64_t time, uint32_t
 			     .time = time,
 			     .period = r->tick.period,
 			     .share = r->tick.head.share,
-			     .wait.is = r->tick.head.flags & RECORD_WAIT,
-			     .wait.state = r->tick.wait.state,
-			     .wait.queued = r->tick.wait.queued,
+			     .chosen.is = r->tick.head.flags & RECORD_CHOSEN,
+			     .chosen.words = {r->tick.words[0], r->tick.words[1]},
 			     .abi = 2,
 			     .stop = r->stop,
 			     .continuations.since = r->continued,

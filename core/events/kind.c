@@ -48,11 +48,8 @@ static const struct event_kind kinds[] = {
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-static const struct event_kind waits = {.name = "offcpu", .waits = true};
-
 const char event_kind_names[] =
-	"offcpu cycles instructions cache-references cache-misses branches branch-misses "
-	"ref-cycles "
+	"cycles instructions cache-references cache-misses branches branch-misses ref-cycles "
 	"dTLB-load-misses LLC-load-misses context-switches cpu-migrations page-faults minor-faults "
 	"major-faults";
 
@@ -106,7 +103,7 @@ static int read_tracepoint(const char *name, size_t colon, uint64_t *id)
 
 static int find_tracepoint(const char *name, size_t colon, struct event_kind *ret, char **error)
 {
-	uint64_t id;
+	uint64_t id = 0;
 	int r = read_tracepoint(name, colon, &id);
 
 	switch (r) {
@@ -135,16 +132,31 @@ static int find_tracepoint(const char *name, size_t colon, struct event_kind *re
 		   strerror(-r));
 }
 
-int event_kind_find(const char *name, struct event_kind *ret, char **error)
+/* The guess keeps the word. */
+static void offer_words(struct guess *g, const char *words, char last[EVENT_NAME_MAX])
+{
+	char word[EVENT_NAME_MAX];
+
+	for (size_t n; *words; words += n + (words[n] == ' ')) {
+		const char *best = g->best;
+
+		n = strcspn(words, " ");
+		snprintf(word, sizeof(word), "%.*s", (int)n, words);
+		guess_offer(g, word);
+		if (g->best == best)
+			continue;
+		snprintf(last, EVENT_NAME_MAX, "%s", word);
+		g->best = last;
+	}
+}
+
+int event_kind_find(const char *name, const char *more, struct event_kind *ret, char **error)
 {
 	size_t colon = strcspn(name, ":"), len = strlen(name);
 	struct guess guess = {.word = name};
+	char word[EVENT_NAME_MAX];
 
-	if (!strcmp(name, waits.name)) {
-		*ret = waits;
-		return 0;
-	}
-	guess_offer(&guess, waits.name);
+	offer_words(&guess, more, word);
 	for (size_t i = 0; i < KINDS; i++) {
 		if (!strcmp(name, kinds[i].name)) {
 			*ret = kinds[i];
@@ -158,8 +170,10 @@ int event_kind_find(const char *name, struct event_kind *ret, char **error)
 	if (guess.best)
 		return say(error, -EINVAL, "there is no event '%s' (did you mean '%s'?)", name,
 			   guess.best);
-	return say(error, -EINVAL,
-		   "there is no event '%s': it is one of %s, or a tracepoint as "
-		   "sched:sched_switch",
-		   name, event_kind_names);
+	if (asprintf(error,
+		     "there is no event '%s': it is one of %s%s, or a tracepoint as "
+		     "sched:sched_switch",
+		     name, more, event_kind_names) < 0)
+		*error = NULL;
+	return -EINVAL;
 }

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <fusee/plugin.h>
+
 #define EVENT_NAME_MAX 128u
 
 struct probe_points; /* bpf/probe_points.h */
@@ -17,7 +19,8 @@ struct event_kind {
 	uint64_t period; /* default number of events between two samples */
 	bool in_kernel;  /* it only happens in the kernel */
 	bool hardware;   /* a counter that a machine may lack */
-	bool waits;      /* time off the CPU, which only the BPF sampler samples; in ns */
+	/* A sampler plugin's, which only the BPF sampler samples; NULL: an event of perf. */
+	const struct fusee_sampler_ops *chosen;
 	/* Not NULL: it is hits of these probes, which only the BPF sampler samples, too; borrowed.
 	 */
 	const struct probe_points *probes;
@@ -26,8 +29,8 @@ struct event_kind {
 /* The names that are not tracepoints, separated by blanks. */
 extern const char event_kind_names[];
 
-/* Finds an event by name: one of event_kind_names, or SYSTEM:TRACEPOINT. 0; -EINVAL: there is no
- * such event; -ENODEV: no tracefs is mounted; or -errno of reading it. *error is one sentence that
- * the caller frees (NULL: no memory). */
-int event_kind_find(const char *name, struct event_kind *, char **error);
+/* Finds an event by name: one of event_kind_names, or SYSTEM:TRACEPOINT. more: other names for the
+ * sentence, each with a blank. 0; -EINVAL: there is no such event; -ENODEV: no tracefs is mounted;
+ * or -errno of reading it. *error is one sentence that the caller frees (NULL: no memory). */
+int event_kind_find(const char *name, const char *more, struct event_kind *, char **error);
 #endif

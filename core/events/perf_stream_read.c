@@ -82,7 +82,7 @@ static void note_runtime(struct perf_stream *s, const struct sent *at)
 {
 	const struct record_tick *t = &at->r->tick;
 
-	if (t->head.flags & (RECORD_CPU_EVENT | RECORD_WAIT | RECORD_HIT))
+	if (t->head.flags & (RECORD_CPU_EVENT | RECORD_CHOSEN | RECORD_HIT))
 		return;
 	s->account.own.samples++;
 	s->account.own.sampled_ns += t->period;

@@ -188,7 +188,7 @@ static bool is_given(const struct api *a, const char *name)
 	return false;
 }
 
-/* sample.cpu {..}, sample.offcpu {..}, metrics {..}, control {..}. Upvalue 1: the group. */
+/* sample.cpu {..}, metrics {..}, control {..}. Upvalue 1: the group. */
 static int configure(lua_State *L)
 {
 	const struct plan_settings *g = lua_touserdata(L, lua_upvalueindex(1));
@@ -241,28 +241,15 @@ static int plugin_constructor(lua_State *L)
 	return 1;
 }
 
+/* sample.cpu {..}, and sample.NAME {..} of a sampler. Upvalue 1: the kind. */
 static int sample_constructor(lua_State *L)
 {
-	static const char *const names[] = {"cpu", "offcpu"}; /* as plan_settings */
 	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
-	struct guess g = {.word = name};
-	struct api *a = api_of(L, "sample");
-	char where[SCRIPT_WHERE];
 
-	for (uint32_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		guess_offer(&g, names[i]);
-		if (strcmp(name, names[i]) != 0)
-			continue;
-		lua_pushlightuserdata(L, (void *)&plan_settings[SETTINGS_SAMPLE_CPU + i]);
-		lua_pushcclosure(L, configure, 1);
-		return 1;
-	}
-	script_where(L, where);
-	plan_builder_error(&a->builder, where,
-			   g.best ? "no 'sample.%s' (did you mean 'sample.%s'?)"
-				  : "no 'sample.%s': there are sample.cpu and sample.offcpu",
-			   name, g.best);
-	lua_pushcfunction(L, construct_nothing);
+	if (strcmp(name, "cpu") != 0)
+		return plugin_constructor(L);
+	lua_pushlightuserdata(L, (void *)&plan_settings[SETTINGS_SAMPLE_CPU]);
+	lua_pushcclosure(L, configure, 1);
 	return 1;
 }
 
@@ -406,7 +393,7 @@ void api_open(lua_State *L)
 		lua_pushcclosure(L, configure, 1);
 		lua_setfield(L, -2, plan_settings[i].name);
 	}
-	add_namespace(L, "sample", sample_constructor, 0);
+	add_namespace(L, plugin_kind_name(FUSEE_SAMPLER), sample_constructor, FUSEE_SAMPLER);
 	add_namespace(L, plugin_kind_name(FUSEE_UNWINDER), plugin_constructor, FUSEE_UNWINDER);
 	add_namespace(L, plugin_kind_name(FUSEE_DISCOVERY), plugin_constructor, FUSEE_DISCOVERY);
 	add_namespace(L, plugin_kind_name(FUSEE_SINK), plugin_constructor, FUSEE_SINK);

@@ -37,10 +37,11 @@ static void complete_plan(struct api *a, const struct script *s)
 		a->builder.no_memory = true;
 	if (p->pulls.served && !*p->listen)
 		plan_builder_error(&a->builder, s->name, "metrics: pull needs an address: listen");
-	if (p->limits.offcpu_hz > 0 && p->sampler == SAMPLER_SNAPSHOT)
+	if (p->samplers.n && p->sampler == SAMPLER_SNAPSHOT)
 		plan_builder_error(&a->builder, s->name,
-				   "sample.offcpu: it is sampled by BPF, not by the sampler "
-				   "'snapshot' of sample.cpu");
+				   "%s: it is sampled by BPF, not by the sampler "
+				   "'snapshot' of sample.cpu",
+				   p->samplers.list[0]->name);
 	if (!p->nsinks && !p->pulls.served && !a->builder.errors->n)
 		plan_builder_error(&a->builder, s->name,
 				   "no sink: say where profiles go, such as sink.pprof { dir = "

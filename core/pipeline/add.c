@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "pipeline/state.h"
+#include "plugin/instance.h"
 #include "unwind/unwinders.h"
 
 /* The reason for which a language unwinder stopped the walk in the kernel; the walk in user space
@@ -32,6 +33,26 @@ static void forget_exact(struct walk *w)
 			w->frames[i].extra[1] = 0;
 }
 
+/* The parts of a sample of a sampler. */
+static void split(const struct fusee_instance *chooser, const struct sample *s, uint64_t weight,
+		  struct collected_parts *to)
+{
+	const struct fusee_sampler_ops *ops = chooser ? chooser->descriptor->ops : NULL;
+	const struct fusee_sampler_sample sample = {
+		.size = sizeof(sample),
+		.pid = (uint32_t)s->pid,
+		.tid = (uint32_t)s->tid,
+		.words = {s->chosen.words[0], s->chosen.words[1]},
+		.weight = weight};
+
+	to->n = ops && ops->parts ? ops->parts(chooser->ctx, &sample, to->part) : 0;
+	if (to->n && to->n <= FUSEE_SAMPLER_PARTS)
+		return;
+	to->n = 1;
+	to->part[0] = (struct fusee_sampler_part){weight, ops && ops->label ? sample.words[0] : 0,
+						  1};
+}
+
 int pipeline_collect(const struct pipeline *p, struct collector *c, const struct process *proc,
 		     const struct sample *s, const struct pipeline_route *route, const char *comm,
 		     const struct walk *walk, uint32_t reason)
@@ -40,16 +61,16 @@ int pipeline_collect(const struct pipeline *p, struct collector *c, const struct
 	/* a stopped thread's CPU is that where it ran last, which is not read */
 	const struct collected_at here = {s->time, s->memory ? UINT32_MAX : s->cpu},
 				  *at = p->o.kept.times && walk ? &here : NULL;
-	const struct collected_wait wait = {
-		.set = route->set,
-		.tid = p->o.kept.threads ? (uint32_t)s->tid : 0,
-		.state = s->wait.state,
-		.queued_ns = (uint64_t)((double)weight * s->wait.queued / 0x1p32)};
+	struct collected_parts parts = {.set = route->set,
+					.tid = p->o.kept.threads ? (uint32_t)s->tid : 0};
+	int r;
 
-	int r = s->wait.is ? collector_add_wait(c, proc, &wait, comm, walk, reason, weight, at)
-			   : collector_add(c, proc, wait.set, wait.tid, comm, walk, reason, weight,
-					   at);
-
+	if (s->chosen.is) {
+		split(p->o.chooser, s, weight, &parts);
+		r = collector_add_parts(c, proc, &parts, comm, walk, reason, at);
+	} else {
+		r = collector_add(c, proc, parts.set, parts.tid, comm, walk, reason, weight, at);
+	}
 	if (!r && (s->ids.span_id || s->ids.trace_id[0] || s->ids.trace_id[1]))
 		collector_set_ids(c, &s->ids);
 	return r;
@@ -73,14 +94,14 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 
 		if (r == -E2BIG) {
 			worst = LOSS_PROFILE_FULL;
-			r = collector_add(c, proc, route->set, 0, "", NULL, worst, weight, NULL);
+			r = pipeline_collect(p, c, proc, s, route, "", NULL, worst);
 		}
 		if (c && route->share && (!c->share || route->share < c->share))
 			c->share = route->share;
 		worst = r ? LOSS_NO_MEMORY : worst;
 	}
 	p->stats.weight_ns += weight;
-	p->stats.wait_ns += s->wait.is ? weight : 0;
+	p->stats.chosen += s->chosen.is ? weight : 0;
 	loss_account_add(&p->account, worst, 1);
 	p->stats.guessed += !worst && p->walk.guessed;
 	p->stats.continued += !worst && p->walk.continued;

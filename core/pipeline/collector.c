@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../bpf/records.h"
 #include "base/clock.h"
 
 #define SHARE 8u        /* a process may use 1 / SHARE of the free bytes */
@@ -212,21 +211,23 @@ int collector_add(struct collector *c, const struct process *p, uint32_t set, ui
 	return r;
 }
 
-int collector_add_wait(struct collector *c, const struct process *p,
-		       const struct collected_wait *wait, const char *comm, const struct walk *w,
-		       uint32_t reason, uint64_t weight_ns, const struct collected_at *at)
+int collector_add_parts(struct collector *c, const struct process *p,
+			const struct collected_parts *parts, const char *comm, const struct walk *w,
+			uint32_t reason, const struct collected_at *at)
 {
-	uint64_t queued = wait->queued_ns < weight_ns ? wait->queued_ns : weight_ns;
-	struct sample_key k = {.tid = wait->tid, .reason = reason, .wait = wait->state + 1};
-	int r = add_key(c, p, wait->set, comm, w, at, &k);
+	struct sample_key k = {.tid = parts->tid, .reason = reason};
+	int r = add_key(c, p, parts->set, comm, w, at, &k);
 
 	if (r)
 		return r;
-	r = k.comm == DICT_NONE || k.stack == DICT_NONE ? -ENOMEM
-							: count(c, &k, 1, weight_ns - queued, at);
-	k.wait = WAIT_RUNNABLE + 1;
-	if (!r && queued)
-		r = count(c, &k, 0, queued, NULL);
+	if (k.comm == DICT_NONE || k.stack == DICT_NONE)
+		r = -ENOMEM;
+	for (uint32_t i = 0; !r && i < parts->n; i++) {
+		const struct fusee_sampler_part *part = &parts->part[i];
+
+		k.part = part->label + 1;
+		r = count(c, &k, part->count, part->weight, i ? NULL : at);
+	}
 	charge(c, k.process);
 	return r;
 }

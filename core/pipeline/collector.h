@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <fusee/sampler.h>
+
 #include "base/buf.h"
 #include "base/dict.h"
 #include "pipeline/frame_set.h"
@@ -24,7 +26,7 @@ struct sample_key {
 	uint32_t comm;    /* id in comms */
 	uint32_t stack;   /* id in stacks */
 	uint32_t reason;  /* of the pipeline's loss_account; 0: complete */
-	uint32_t wait;    /* enum wait_state + 1; 0: it is of CPU time */
+	uint32_t part;    /* of a sampler: struct fusee_sampler_part.label + 1; 0: of an event */
 	uint32_t cpu;     /* and 1, if samples have times; 0: not known */
 };
 
@@ -59,11 +61,10 @@ struct collected_process {
 	uint64_t bytes;   /* of memory for stacks and keys that its samples added */
 };
 
-/* A wait: set and tid as of collector_add(). */
-struct collected_wait {
-	uint32_t set, tid;
-	uint32_t state; /* enum wait_state */
-	uint64_t queued_ns;
+/* A sample of a sampler: set and tid as of collector_add(). */
+struct collected_parts {
+	uint32_t set, tid, n;
+	struct fusee_sampler_part part[FUSEE_SAMPLER_PARTS];
 };
 
 /* The samples that a call has added: of two keys at most. */
@@ -112,11 +113,10 @@ void collector_set_own_limit(struct collector *, uint64_t bytes);
 int collector_add(struct collector *, const struct process *, uint32_t set, uint32_t tid,
 		  const char *comm, const struct walk *, uint32_t reason, uint64_t weight_ns,
 		  const struct collected_at *at);
-/* The same of a wait: a sample for each state that it had; queued: the ns at its end, of its
- * weight, for which the thread was runnable. The sample counts once, and has one time. */
-int collector_add_wait(struct collector *, const struct process *, const struct collected_wait *,
-		       const char *comm, const struct walk *, uint32_t reason, uint64_t weight_ns,
-		       const struct collected_at *at);
+/* The same of a sampler's: a sample for each part. Its time is of the first. */
+int collector_add_parts(struct collector *, const struct process *, const struct collected_parts *,
+			const char *comm, const struct walk *, uint32_t reason,
+			const struct collected_at *at);
 /* The samples that the last call has added carry these ids. */
 void collector_set_ids(struct collector *, const struct sample_ids *);
 /* The sums of the samples that carry no ids, by id in samples; NULL: none do. The caller frees it.

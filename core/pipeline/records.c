@@ -17,9 +17,8 @@ static struct sample sample_of(struct pipeline *p, const struct record_tick *t, 
 			       .time = time,
 			       .period = t->period,
 			       .share = t->head.share,
-			       .wait.is = t->head.flags & RECORD_WAIT,
-			       .wait.state = t->wait.state,
-			       .wait.queued = t->wait.queued,
+			       .chosen.is = t->head.flags & RECORD_CHOSEN,
+			       .chosen.words = {t->words[0], t->words[1]},
 			       .abi = 2};
 }
 

@@ -121,6 +121,8 @@ const char *plugin_kind_name(uint32_t kind)
 		return "discover";
 	case FUSEE_UNWINDER:
 		return "unwind";
+	case FUSEE_SAMPLER:
+		return "sample";
 	default:
 		return NULL;
 	}
@@ -181,6 +183,7 @@ static const struct fusee_plugin *find_descriptor(void *so, size_t *size)
 #define UNWINDER_LEAST LEAST(fusee_unwinder_ops, detach)
 #define SINK_LEAST LEAST(fusee_sink_ops, cancel)
 #define DISCOVERY_LEAST LEAST(fusee_discovery_ops, process)
+#define SAMPLER_LEAST LEAST(fusee_sampler_ops, check)
 
 static bool is_size_of(uint32_t size, size_t least, size_t most)
 {
@@ -193,6 +196,21 @@ static bool has_secret(const struct fusee_plugin *d)
 		if (FUSEE_AT(struct fusee_option, d->options, i)->type == FUSEE_SECRET)
 			return true;
 	return false;
+}
+
+static const char *wrong_sampler(const struct fusee_plugin *d)
+{
+	const struct fusee_sampler_ops *ops = d->ops;
+
+	if (!is_size_of(ops->size, SAMPLER_LEAST, sizeof(*ops)))
+		return "has sampler ops of another size: rebuild it";
+	if (!ops->type || !*ops->type || !ops->unit || !*ops->unit || !ops->amount)
+		return "has no type, unit or amount of its values";
+	if (!ops->bpf || !ops->bpf_end)
+		return "has no BPF object";
+	if (!(ops->flags & FUSEE_SAMPLER_TIME) == !ops->period || ops->period > UINT32_MAX)
+		return "needs either FUSEE_SAMPLER_TIME or a period of 1 to 4294967295";
+	return NULL;
 }
 
 static const char *wrong_ops(const struct fusee_plugin *d)
@@ -222,6 +240,8 @@ static const char *wrong_ops(const struct fusee_plugin *d)
 		if (discovery->flags & FUSEE_DISCOVERY_PROCESSES && !discovery->process)
 			return "sets FUSEE_DISCOVERY_PROCESSES but has no process()";
 		return NULL;
+	case FUSEE_SAMPLER:
+		return wrong_sampler(d);
 	default:
 		return "is of a kind that this fusee does not know";
 	}

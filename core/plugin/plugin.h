@@ -51,7 +51,8 @@ const char *plugin_folder_refusal(const struct plugin_folder *, uint32_t kind, c
 int plugin_folder_load(struct plugin_folder *);
 uint32_t plugin_kind(const struct plugin *);
 const char *plugin_name(const struct plugin *);
-/* The namespace of a kind in scripts: "sink", "discover", "unwind". NULL: unknown kind. */
+/* The namespace of a kind in scripts: "sink", "discover", "unwind", "sample". NULL: unknown kind.
+ */
 const char *plugin_kind_name(uint32_t kind);
 
 /* Instances of unwinders, sorted by `order`, then by name. */
@@ -80,6 +81,25 @@ struct unwinder_choice {
 int plugin_set_open(const char *dir, const struct fusee_host *, const struct unwinder_choice *,
 		    struct plugin_set *ret);
 void plugin_set_close(struct plugin_set *);
+
+/* A sampler that is used, and its options; texts and options are borrowed. */
+struct chooser_options {
+	const struct fusee_plugin *descriptor;
+	const char *where; /* "fusee.lua:12", "" none */
+	const struct instance_option *options;
+	uint32_t n;
+	uint64_t beside; /* period, in its unit, beside CPU time; 0: in place of it */
+};
+
+/* The descriptor of the sampler of this name, which stays valid: plugins are never unloaded. 0;
+ * -ENOENT: dir has none; -EPROTO: it is refused, with a malloc'ed sentence in *text; -ENOMEM. */
+int plugin_sampler_find(const char *dir, const char *name, const struct fusee_plugin **ret,
+			char **text);
+/* Offers the names of all samplers of dir, and appends them to `names`, each with a blank. */
+void plugin_samplers_offer(const char *dir, struct guess *, struct buf *names);
+/* As instance_new(). */
+int plugin_sampler_open(const struct chooser_options *, struct fusee_instance **ret, char **text);
+const struct fusee_sampler_ops *plugin_sampler_ops(const struct fusee_plugin *);
 
 /* Distinguishes the file of a plugin from other files, also from an earlier build of the plugin.
  */

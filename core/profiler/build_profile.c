@@ -16,7 +16,7 @@
 #include "unwind/claims.h"
 #include "symbolizer/interpreter_code.h"
 #include "pipeline/state.h"
-#include "profiler/internal/build_waits.h"
+#include "profiler/internal/build_chosen.h"
 #include "profiler/profiler.h"
 #include "symbolizer/server_names.h"
 #include "symbols/symbols.h"
@@ -42,6 +42,7 @@ struct build {
 	struct kernel_names *kernel_names;
 	bool kernel_named; /* the kernel's symbols are readable */
 	const struct build_options *o;
+	const struct fusee_instance *chooser;
 	bool no_pid, no_tid;         /* omitted */
 	uint32_t *locations;         /* by frame id; 0: not built yet */
 	uint32_t *mappings;          /* by file id; 0: not built yet */
@@ -403,7 +404,7 @@ static uint32_t build_stack(struct build *n, const struct sample_key *k)
 {
 	const struct dict_entry *e = &n->c->stacks.entries[k->stack];
 	const uint32_t *ids = e->key;
-	uint32_t first = k->wait ? build_wait_begin(n->kernel_names, n->c, e) : 0;
+	uint32_t first = k->part ? build_chosen_begin(n->chooser, n->kernel_names, n->c, e) : 0;
 	uint32_t count = e->len / sizeof(*ids) - first, out[WALK_MAX_FRAMES + 2];
 
 	for (uint32_t i = 0; i < count; i++)
@@ -441,11 +442,10 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 	struct fusee_label process = {.key = {"process", 7},
 				      .str = {proc->name, strnlen(proc->name, sizeof(proc->name))}};
 	struct fusee_label thread = {.key = {"thread", 6}, .str = {comm->key, comm->len}};
-	struct fusee_label state = {.key = {"state", 5},
-				    .str = fusee_text(build_wait_state(k->wait))};
+	struct fusee_label part;
 	uint32_t count = 0, nset = 0;
 	const struct fusee_label *set = NULL;
-	bool apart = k->wait && n->o->wall;
+	bool apart = k->part && n->o->wall;
 	int64_t values[3] = {(int64_t)sum->count, apart ? 0 : (int64_t)sum->weight,
 			     apart ? (int64_t)sum->weight : 0};
 
@@ -454,8 +454,8 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 	if (!n->o->group)
 		put_label(n, labels, &count, &process);
 	put_label(n, labels, &count, &thread);
-	if (k->wait)
-		put_label(n, labels, &count, &state);
+	if (build_chosen_label(n->chooser, k->part, &part))
+		put_label(n, labels, &count, &part);
 	if (k->cpu) {
 		cpu.str.len = (uint64_t)snprintf(number, sizeof(number), "%u", k->cpu - 1);
 		put_label(n, labels, &count, &cpu);
@@ -535,16 +535,21 @@ static void add_program(struct build *n)
 static void describe(struct build *n)
 {
 	struct fusee_profile *p = builder_profile(n->b);
-	const char *type = n->o->waits ? "off_cpu" : n->o->event ? n->o->event : "cpu";
-	const char *unit = n->o->event && !n->o->waits ? "count" : "nanoseconds";
+	const struct fusee_sampler_ops *ops = n->chooser ? n->chooser->descriptor->ops : NULL;
+	const char *type = n->o->event ? n->o->event : "cpu";
+	const char *unit = n->o->event ? "count" : "nanoseconds";
 
+	if (n->o->chosen && ops) {
+		type = ops->type;
+		unit = ops->unit;
+	}
 	n->native = builder_cstr(n->b, "native");
 	n->kernel = builder_cstr(n->b, "kernel");
 	n->go = builder_cstr(n->b, "go");
 	builder_type(n->b, "samples", "count");
 	builder_type(n->b, type, unit);
-	if (n->o->wall)
-		builder_type(n->b, "off_cpu", "nanoseconds");
+	if (n->o->wall && ops)
+		builder_type(n->b, ops->type, ops->unit);
 	p->default_type = 1;
 	p->kind = builder_cstr(n->b, type);
 	p->period_type = builder_cstr(n->b, type);
@@ -560,6 +565,7 @@ int build_profile(struct builder *b, const struct profiler *profiler, const stru
 	struct build n = {.b = b, .c = c, .p = p, .symbolizer = profiler->symbolizer, .o = o};
 	int r = -ENOMEM;
 
+	n.chooser = profiler->chooser;
 	n.no_pid = build_omits(o, fusee_text("pid"));
 	n.no_tid = build_omits(o, fusee_text("tid"));
 	n.kernel_names = symbolizer_kernel_names(n.symbolizer);
@@ -571,7 +577,7 @@ int build_profile(struct builder *b, const struct profiler *profiler, const stru
 	n.known = calloc(KNOWN, sizeof(*n.known));
 	if (n.locations && n.mappings && n.flags && n.known) {
 		describe(&n);
-		build_resource(n.b, o);
+		build_resource(b, o);
 		add_program(&n);
 		r = collector_sort_times(c, &n.times, &n.first_time);
 		if (!r)

@@ -13,15 +13,15 @@ struct profiler;
 struct profiler_window;
 
 /* Which samples of a collector are in a profile. */
-enum build_part { BUILD_ALL, BUILD_CPU, BUILD_WAITS };
+enum build_part { BUILD_ALL, BUILD_CPU, BUILD_CHOSEN };
 
 /* Borrowed for the call. */
 struct build_options {
 	enum build_part part;
 	uint64_t period_ns; /* of the default rate, or a number of events of `event` */
 	const char *event;  /* what was sampled, "cycles"; NULL: CPU time */
-	bool waits;         /* it is time off the CPU, in ns */
-	bool wall;          /* time off the CPU is a third type, beside CPU time */
+	bool chosen;        /* by the profiler's chooser, which says type and unit */
+	bool wall;          /* what it has chosen is a third type, beside CPU time */
 	/* The labels of a label set, valid until the next call; NULL: samples have the labels
 	 * `process` and `thread` only. */
 	const struct fusee_label *(*labels)(void *arg, uint32_t set, uint32_t *n);

@@ -38,7 +38,7 @@ bool build_has_set(const struct build_options *o, uint32_t set)
 
 bool build_has(const struct build_options *o, const struct collector *c, const struct sample_key *k)
 {
-	if (o->part && (k->wait != 0) != (o->part == BUILD_WAITS))
+	if (o->part && (k->part != 0) != (o->part == BUILD_CHOSEN))
 		return false;
 	return build_has_set(o, c->collected[k->process].set);
 }
@@ -78,7 +78,7 @@ uint64_t *build_weigh_programs(const struct collector *c, const struct build_opt
 /* Is a lost tick of the part? */
 static bool is_of_part(uint32_t reason, const struct loss_count *n, enum build_part part)
 {
-	return n->stage == LOSS_TICK && (reason == LOSS_WAIT_LATE) == (part == BUILD_WAITS);
+	return n->stage == LOSS_TICK && (reason == LOSS_WAIT_LATE) == (part == BUILD_CHOSEN);
 }
 
 bool build_window_has_lost(const struct profiler_window *w, enum build_part part)
@@ -104,7 +104,7 @@ static uint64_t account_part(const struct profiler_window *w, const struct build
 	for (uint32_t i = 1; i < c->samples.n; i++) {
 		const struct sample_key *k = c->samples.entries[i].key;
 
-		if ((k->wait != 0) != (o->part == BUILD_WAITS))
+		if ((k->part != 0) != (o->part == BUILD_CHOSEN))
 			continue;
 		loss_account_add(a, k->reason, c->sums[i].count);
 		count += c->sums[i].count;

@@ -16,6 +16,7 @@
 #include "bpf/sampler_events.h"
 #include "events/probe.h"
 #include "profiler/internal/account.h"
+#include "profiler/internal/chooser.h"
 #include "stop/rights.h"
 #include "unwind/claims.h"
 
@@ -56,11 +57,6 @@ static int open_worker(struct profiler *p, const struct profiler_options *o)
 
 #define HIT_RINGS_NS 2000000u /* rings have room as for samples of CPU time of this period */
 
-static bool has_waits(const struct profiler_options *o)
-{
-	return o->kind && o->kind->waits;
-}
-
 static bool has_hits(const struct profiler_options *o)
 {
 	return o->kind && o->kind->probes;
@@ -69,13 +65,12 @@ static bool has_hits(const struct profiler_options *o)
 static int open_bpf(struct profiler *p, const struct profiler_options *o)
 {
 	const struct bpf_sampler_options bpf = {.table_bytes = o->table_bytes,
-						.waits = has_waits(o),
-						.waits_beside = o->wait_period_ns,
+						.chooser = p->chooser,
+						.beside = o->chooser && o->chooser->beside,
 						.probes = has_hits(o) ? o->kind->probes : NULL,
 						.worker = p->worker};
-	enum sampler_choice choice = bpf.waits || bpf.waits_beside || bpf.probes ? SAMPLER_BPF
-										 : o->sampler;
-	int r = (o->kind && !bpf.waits && !bpf.probes) || choice == SAMPLER_STOP
+	enum sampler_choice choice = p->chooser || bpf.probes ? SAMPLER_BPF : o->sampler;
+	int r = (o->kind && !p->chooser && !bpf.probes) || choice == SAMPLER_STOP
 			? 0
 			: bpf_sampler_choose(&p->bpf, choice, &p->unwinders, &bpf, &p->no_bpf);
 
@@ -153,9 +148,8 @@ static int open_waits(struct profiler *p, const struct profiler_options *o,
 		return o->dynamic        ? perf_stream_open(&p->stream, stream)
 		       : is_one_alive(o) ? open_cpus(p, stream)
 					 : -ESRCH;
-	log_error("%s the ids of processes that the kernel uses: run fusee outside of the "
-		  "container",
-		  has_hits(o) ? "probes need" : "time off the CPU needs");
+	log_error("a sampler needs the ids of processes that the kernel uses: run fusee "
+		  "outside of the container");
 	return EX_UNAVAILABLE;
 }
 
@@ -167,9 +161,9 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 		.all = o->all,
 		.dynamic = o->dynamic,
 		.on_exec = o->held,
-		.kind = has_waits(o) || has_hits(o) ? NULL : o->kind,
-		.waits = has_waits(o),
-		.wait_period_ns = o->wait_period_ns,
+		.kind = chooser_takes_all(o) || has_hits(o) ? NULL : o->kind,
+		.waits = chooser_takes_all(o),
+		.wait_period_ns = o->chooser ? o->chooser->beside : 0,
 		.hit_period = has_hits(o) ? (uint32_t)o->period_ns : 0,
 		.period_ns = has_hits(o) ? HIT_RINGS_NS : o->period_ns,
 		.stack_bytes = o->stack_bytes,
@@ -260,6 +254,7 @@ static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 		.arg = o->arg,
 		.waiting_bytes = o->memory.waiting,
 		.bpf = p->bpf,
+		.chooser = p->chooser,
 		.background = o->dynamic,
 	};
 	int r;
@@ -357,6 +352,8 @@ static int open_sampling(struct profiler *p, const struct profiler_options *o)
 	if (o->sampler == SAMPLER_STOP)
 		return check_stop(o);
 	r = open_stream(p, o);
+	if (!r && chooser_counts_from_exec(p, o))
+		perf_stream_command_runs(p->stream);
 	if (r != -EACCES && r != -EPERM && r != -ENOSYS)
 		return r < 0 ? explain_refusal(o, r) : r;
 	if (!may_stop(p, o) || find_refused(o, &err))
@@ -377,6 +374,8 @@ int profiler_open(struct profiler *p, const struct profiler_options *o)
 			       .route = o->route,
 			       .route_arg = o->arg};
 	r = open_worker(p, o);
+	if (!r)
+		r = chooser_open(p, o);
 	if (!r && !o->no_events)
 		r = open_bpf(p, o);
 	if (!r && !o->no_events)
@@ -400,6 +399,7 @@ void profiler_close(struct profiler *p)
 	bpf_sampler_close(p->bpf);
 	free(p->no_bpf);
 	free(p->no_stream);
+	instance_free(p->chooser);
 	plugin_set_close(&p->unwinders);
 	*p = (struct profiler){0};
 }

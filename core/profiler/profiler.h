@@ -57,8 +57,8 @@ struct profiler_options {
 	/* The event that is sampled, borrowed until profiler_close(); NULL: CPU time. The snapshot
 	 * sampler samples other events; their periods and weights are numbers of events. */
 	const struct event_kind *kind;
-	/* Of time off the CPU that is sampled beside CPU time, by the BPF sampler; 0: it is not. */
-	uint64_t wait_period_ns;
+	/* The sampler that chooses samples, in the BPF sampler; NULL: none. */
+	const struct chooser_options *chooser;
 	uint64_t period_ns;   /* of the events; dynamic: the shortest that rings are sized for */
 	uint64_t ring_bytes;  /* of all rings; 0: the perf stream's default */
 	uint32_t stack_bytes; /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
@@ -86,7 +86,8 @@ struct profiler_counts {
 struct profiler {
 	struct plugin_set unwinders;
 	struct worker *worker;
-	struct bpf_sampler *bpf;    /* NULL: stacks are unwound in user space */
+	struct fusee_instance *chooser; /* of the options; NULL: none */
+	struct bpf_sampler *bpf;        /* NULL: stacks are unwound in user space */
 	char *no_bpf;               /* why bpf is NULL; NULL if the snapshot sampler was chosen */
 	struct perf_stream *stream; /* NULL: no_events, or threads are stopped instead */
 	struct stop_sampler *stop;  /* NULL: no thread is stopped */

@@ -119,7 +119,7 @@ static void put_remedy(enum remedy remedy, const struct session *s, struct buf *
 		break;
 	case REMEDY_RATE:
 		buf_str(b, "fewer samples help:\n    fusee record ");
-		if (s->o.event.waits)
+		if (s->o.event.chosen && s->o.event.chosen->flags & FUSEE_SAMPLER_TIME)
 			buf_printf(b, "-e %s -F %g ", s->o.event.name, s->o.hz / 2);
 		else if (*s->o.event.name)
 			buf_printf(b, "-e %s -c %llu ", s->o.event.name,

@@ -168,11 +168,12 @@ static const char *text_of(char *const *argv, struct buf *text)
 	return text->error ? NULL : text->p;
 }
 
-static void set_event(const struct session *s, struct profiler_options *o)
+static void set_event(struct session *s, struct profiler_options *o)
 {
 	o->kind = *s->o.event.name ? &s->o.event : NULL;
 	o->period_ns = session_period(s);
-	o->wait_period_ns = s->o.wall ? o->period_ns : 0;
+	o->chooser = s->o.chooser.descriptor ? &s->o.chooser : NULL;
+	s->o.chooser.beside = s->o.wall ? o->period_ns : 0;
 }
 
 static int open_profiler(struct session *s)
@@ -474,7 +475,9 @@ static void add_exits(const struct session *s, struct session_account *a)
 
 uint64_t session_period(const struct session *s)
 {
-	if (!*s->o.event.name || s->o.event.waits)
+	const struct fusee_sampler_ops *chosen = s->o.event.chosen;
+
+	if (!*s->o.event.name || (chosen && chosen->flags & FUSEE_SAMPLER_TIME))
 		return profiler_period_ns(s->o.hz);
 	return s->o.event_period ? s->o.event_period : s->o.event.period;
 }
@@ -508,7 +511,7 @@ struct build_options session_build_options(struct session *s)
 {
 	return (struct build_options){.period_ns = session_period(s),
 				      .event = *s->o.event.name ? s->o.event.name : NULL,
-				      .waits = s->o.event.waits,
+				      .chosen = s->o.event.chosen,
 				      .wall = s->o.wall,
 				      .labels = s->labels ? labels_of : NULL,
 				      .arg = s,

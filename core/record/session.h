@@ -29,16 +29,17 @@ struct session_options {
 	 * session_open() fills in the rest. */
 	struct profiler_options profiler;
 	double hz;
-	bool wall;                  /* time off the CPU beside CPU time */
-	struct event_kind event;    /* what is sampled; no name: CPU time at that rate */
-	struct probe_points probes; /* of `event` */
-	uint32_t event_period;      /* events between two samples; 0: the kind's default */
-	uint64_t duration_ns;       /* 0: no limit */
-	bool cache;                 /* unwind tables are read from and written to disk */
-	bool native;                /* reports show an interpreter's own functions too */
-	bool server_names;          /* as in struct build_options */
-	const char *servers;        /* of debuginfod; NULL: none */
-	uint64_t servers_wait_ns;   /* for them, at the end */
+	bool wall;                      /* time off the CPU beside CPU time */
+	struct chooser_options chooser; /* of the event, or of `wall`; no descriptor: none */
+	struct event_kind event;        /* what is sampled; no name: CPU time at that rate */
+	struct probe_points probes;     /* of `event` */
+	uint32_t event_period;          /* events between two samples; 0: the kind's default */
+	uint64_t duration_ns;           /* 0: no limit */
+	bool cache;                     /* unwind tables are read from and written to disk */
+	bool native;                    /* reports show an interpreter's own functions too */
+	bool server_names;              /* as in struct build_options */
+	const char *servers;            /* of debuginfod; NULL: none */
+	uint64_t servers_wait_ns;       /* for them, at the end */
 	/* Called 20 times a second; and, with key, when the descriptor keys (-1: none) can be read.
 	 */
 	void (*tick)(struct session *, bool key);

@@ -2,15 +2,19 @@
 #include "record/session_event.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/buf.h"
+#include "base/guess.h"
 #include "base/log.h"
 #include "console/options.h"
 
 #define PROBE_PREFIX "uprobe:"
-#define LEAST_WAIT_HZ 0.25 /* a period has 32 bits of ns */
+#define LEAST_HZ 0.25      /* of a sampler: a period has 32 bits of ns */
+#define BESIDE "offcpu"    /* the sampler of --wall */
 #define EVENT_STACK 16384u /* bytes of stack that are copied with a sample */
 
 /* Several probes are sampled together. */
@@ -28,18 +32,51 @@ static int add_probe(struct session_options *o, const char *text)
 	return r == -EINVAL ? EX_USAGE : r == -ENOMEM ? EX_OSERR : EX_NOINPUT;
 }
 
+/* A sampler, by its plugin's name. As event_kind_find(), and -ENOENT: there is none. */
+static int find_chooser(struct session_options *o, const char *dir, const char *name, char **error)
+{
+	int r = plugin_sampler_find(dir, name, &o->chooser.descriptor, error);
+
+	o->chooser.where = "";
+	return r == -EPROTO ? -EINVAL : r;
+}
+
+static int find_event(struct session_options *o, const char *dir, const char *name, char **error)
+{
+	struct guess none = {.word = ""};
+	struct buf names = {0};
+	int r = find_chooser(o, dir, name, error);
+
+	if (!r) {
+		o->event.chosen = plugin_sampler_ops(o->chooser.descriptor);
+		o->event.period = o->event.chosen->period;
+		snprintf(o->event.name, sizeof(o->event.name), "%s", name);
+		return 0;
+	}
+	if (r != -ENOENT)
+		return r;
+	plugin_samplers_offer(dir, &none, &names);
+	buf_add(&names, "", 1);
+	r = names.error ? names.error : event_kind_find(name, names.p, &o->event, error);
+	buf_fini(&names);
+	return r;
+}
+
 /* "cpu-clock" and "task-clock" are what is sampled without -e. */
 int session_event_set(struct session_options *o, const char *name)
 {
-	char *error = NULL;
+	char *error = NULL, *dir;
 	int r = 0;
 
+	o->chooser = (struct chooser_options){0};
 	if (!strncmp(name, PROBE_PREFIX, strlen(PROBE_PREFIX)))
 		return add_probe(o, name + strlen(PROBE_PREFIX));
+	dir = plugin_default_dir();
 	probe_points_fini(&o->probes);
 	o->event = (struct event_kind){0};
 	if (strcmp(name, "cpu-clock") != 0 && strcmp(name, "task-clock") != 0)
-		r = event_kind_find(name, &o->event, &error);
+		r = dir ? find_event(o, dir, name, &error) : -ENOMEM;
+	free(dir);
 	if (r)
 		log_error("%s", error ? error : "no memory");
 	free(error);
@@ -48,15 +85,32 @@ int session_event_set(struct session_options *o, const char *name)
 	return !r ? 0 : r == -EINVAL ? EX_USAGE : r == -ENODEV ? EX_UNAVAILABLE : EX_OSERR;
 }
 
-static int check_waits(const struct cli_command *command, const struct session_options *o)
+static bool is_of_time(const struct session_options *o)
 {
-	const char *what = o->wall ? "--wall" : "-e offcpu";
+	return plugin_sampler_ops(o->chooser.descriptor)->flags & FUSEE_SAMPLER_TIME;
+}
 
-	if (o->event_period)
+static int bad_rate(const struct cli_command *command, const struct session_options *o)
+{
+	return o->hz > DEFAULT_HZ || o->hz < DEFAULT_HZ
+		       ? cli_bad_usage(command,
+				       "-F is a rate of time: with -e %s, -c N takes a sample for "
+				       "each N",
+				       o->event.name)
+		       : 0;
+}
+
+static int check_chosen(const struct cli_command *command, const struct session_options *o)
+{
+	char what[EVENT_NAME_MAX + 8];
+
+	snprintf(what, sizeof(what), o->wall ? "--wall" : "-e %s", o->event.name);
+	if (is_of_time(o) && o->event_period)
 		return cli_bad_usage(command, "%s has a rate: -F HZ", what);
-	if (o->hz < LEAST_WAIT_HZ)
-		return cli_bad_usage(command, "%s has a rate of at least %g Hz", what,
-				     LEAST_WAIT_HZ);
+	if (is_of_time(o) && o->hz < LEAST_HZ)
+		return cli_bad_usage(command, "%s has a rate of at least %g Hz", what, LEAST_HZ);
+	if (!is_of_time(o) && bad_rate(command, o))
+		return EX_USAGE;
 	if (o->profiler.sampler != SAMPLER_AUTO && o->profiler.sampler != SAMPLER_BPF)
 		return cli_bad_usage(command, "%s is sampled by BPF: leave --sampler out", what);
 	return 0;
@@ -75,19 +129,32 @@ static int check_hits(const struct cli_command *command, const struct session_op
 	return 0;
 }
 
+static int check_beside(const struct cli_command *command, struct session_options *o)
+{
+	char *error = NULL, *dir = plugin_default_dir();
+	int r = dir ? find_chooser(o, dir, BESIDE, &error) : -ENOMEM;
+
+	if (r)
+		log_error("--wall needs the sampler '" BESIDE "': %s",
+			  error ? error : strerror(-r));
+	free(error);
+	free(dir);
+	return !r ? check_chosen(command, o) : r == -ENOMEM ? EX_OSERR : EX_UNAVAILABLE;
+}
+
 int session_event_check(const struct cli_command *command, struct session_options *o)
 {
 	if (o->wall && *o->event.name)
 		return cli_bad_usage(command, "--wall goes without -e: it has CPU time and offcpu");
 	if (o->wall)
-		return check_waits(command, o);
+		return check_beside(command, o);
 	if (!*o->event.name)
 		return o->event_period
 			       ? cli_bad_usage(command, "-c N goes with -e EVENT; the rate of "
 							"samples of CPU time is -F HZ")
 			       : 0;
-	if (o->event.waits)
-		return check_waits(command, o);
+	if (o->event.chosen)
+		return check_chosen(command, o);
 	if (o->event.probes)
 		return check_hits(command, o);
 	if (o->profiler.sampler == SAMPLER_BPF || o->profiler.sampler == SAMPLER_STOP)
@@ -111,7 +178,7 @@ void session_event_log(const struct session *s, const char *part)
 {
 	const char *name = s->o.event.name;
 
-	if (s->o.event.waits)
+	if (s->o.event.chosen && s->o.event.chosen->flags & FUSEE_SAMPLER_TIME)
 		log_info("%s, %g Hz, unwinding in the kernel", name, s->o.hz);
 	else if (s->o.event.probes && session_period(s) == 1)
 		log_info("%s, each call, unwinding in the kernel", name);

@@ -46,21 +46,33 @@ static const char *unit_of(const struct session *s)
 	return s->o.event.probes ? "calls" : s->o.event.name;
 }
 
+/* The sum of what a sampler has chosen. */
+static void print_chosen(const struct session *s, uint64_t value)
+{
+	const struct fusee_sampler_ops *ops = plugin_sampler_ops(s->o.chooser.descriptor);
+	char n[32];
+
+	if (ops->flags & FUSEE_SAMPLER_TIME)
+		fprintf(stderr, "%.1f s %s, ", (double)value / 1e9, ops->amount);
+	else
+		fprintf(stderr, "%s %s, ", text_number(n, value), ops->amount);
+}
+
 static void print_totals(const struct session *s, const struct session_account *a)
 {
 	const struct loss_account *l = &a->losses;
 	char n[32];
 
 	fprintf(stderr, "  %.1f s, ", (double)(s->end_ns - s->start_ns) / 1e9);
-	if (s->o.event.waits)
-		fprintf(stderr, "%.1f s off the CPU, ", (double)a->stats.weight_ns / 1e9);
+	if (s->o.event.chosen)
+		print_chosen(s, a->stats.weight_ns);
 	else if (*s->o.event.name)
 		fprintf(stderr, "%s %s, ", text_number(n, a->stats.weight_ns), unit_of(s));
 	else
 		fprintf(stderr, "%.1f s of CPU, ",
-			(double)(a->stats.weight_ns - a->stats.wait_ns) / 1e9);
+			(double)(a->stats.weight_ns - a->stats.chosen) / 1e9);
 	if (s->o.wall)
-		fprintf(stderr, "%.1f s off the CPU, ", (double)a->stats.wait_ns / 1e9);
+		print_chosen(s, a->stats.chosen);
 	fprintf(stderr, "%s samples", text_number(n, l->due));
 	if (l->due && l->complete == l->due)
 		fprintf(stderr, ", all complete");
@@ -149,11 +161,6 @@ static void print_unfollowed(const struct session *s)
 			    stats.unfollowed);
 }
 
-static bool has_waits(const struct session *s)
-{
-	return s->o.event.waits || s->o.wall;
-}
-
 static void print_no_hits(const struct session *s)
 {
 	uint64_t counts[PROBE_RESULT_COUNT];
@@ -168,17 +175,19 @@ static void print_no_hits(const struct session *s)
 		fputs("  Nothing was sampled: the target did not come to a probe.\n\n", stderr);
 }
 
-/* Threads whose waits have no place in the kernel's map. */
-static void print_unfollowed_waits(const struct session *s)
+/* Threads of which a sampler keeps something, and that have no place in the kernel's map. */
+static void print_unkept(const struct session *s)
 {
 	uint64_t counts[WAIT_RESULT_COUNT];
 
-	if (!has_waits(s) || !s->profiler.bpf)
+	if (!s->profiler.chooser || !s->profiler.bpf)
 		return;
 	bpf_waits_counts(s->profiler.bpf, counts);
 	if (counts[WAIT_UNFOLLOWED])
-		log_warning("%llu waits were not seen: more than %u threads wait at once",
-			    (unsigned long long)counts[WAIT_UNFOLLOWED], WAIT_THREADS);
+		log_warning("%llu events of %s were not seen: more than %u threads have some at "
+			    "once",
+			    (unsigned long long)counts[WAIT_UNFOLLOWED],
+			    s->profiler.chooser->descriptor->name, WAIT_THREADS);
 }
 
 /* Prints how long the stop sampler has stopped the target. */
@@ -216,8 +225,9 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 		  (unsigned long long)a.stats.helped);
 	fputc('\n', stderr);
 	print_totals(s, &a);
-	if (s->o.event.waits && !a.losses.due)
-		fputs("  Nothing was sampled: no wait of the target ended.\n\n", stderr);
+	if (s->o.event.chosen && !a.losses.due)
+		fprintf(stderr, "  Nothing was sampled: %s has seen nothing of the target.\n\n",
+			s->o.event.name);
 	else if (s->o.event.probes && !a.losses.due)
 		print_no_hits(s);
 	else if (*s->o.event.name && !a.losses.due)
@@ -232,7 +242,7 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 	hints_print(s, &a, p);
 	worker_refused(s->profiler.worker, print_refused, NULL);
 	print_unfollowed(s);
-	print_unfollowed_waits(s);
+	print_unkept(s);
 	if (a.counts.throttled)
 		log_warning("the kernel stopped sampling %llu times: it took too long "
 			    "(kernel.perf_cpu_time_max_percent);"
@@ -278,15 +288,15 @@ static void stats_bpf(struct session *s, const struct session_account *a, struct
 	json_end(j);
 }
 
-/* What the BPF sampler saw of waits, those that are no samples included. */
-static void stats_waits(const struct session *s, struct json *j)
+/* What a sampler's program saw, that which is no sample included. */
+static void stats_chosen(const struct session *s, struct json *j)
 {
 	uint64_t counts[WAIT_RESULT_COUNT];
 
-	if (!has_waits(s) || !s->profiler.bpf)
+	if (!s->profiler.chooser || !s->profiler.bpf)
 		return;
 	bpf_waits_counts(s->profiler.bpf, counts);
-	json_open(j, "waits");
+	json_open(j, "sampler");
 	for (uint32_t i = 0; i < WAIT_RESULT_COUNT; i++)
 		json_uint(j, wait_result_texts[i], counts[i]);
 	json_end(j);
@@ -342,12 +352,12 @@ int summary_stats(struct session *s, struct buf *b)
 	json_uint(&j, "guessed", a.stats.guessed);
 	json_uint(&j, "count_ns", a.counts.count_ns);
 	json_uint(&j, "weight_ns", a.stats.weight_ns);
-	json_uint(&j, "wait_ns", a.stats.wait_ns);
+	json_uint(&j, "chosen", a.stats.chosen);
 	json_flag(&j, "kernel", profiler_kernel(&s->profiler));
 	json_flag(&j, "gaps", a.counts.gaps);
 	json_uint(&j, "helped", a.stats.helped);
 	stats_bpf(s, &a, &j);
-	stats_waits(s, &j);
+	stats_chosen(s, &j);
 	stats_hits(s, &j);
 	stats_stop(s, &a.stop, &j);
 	json_end(&j);

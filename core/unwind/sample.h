@@ -56,12 +56,12 @@ struct sample {
 	uint32_t group;  /* number of the events, see perf_stream_add(); or 0 */
 	uint64_t time;   /* CLOCK_MONOTONIC ns */
 	uint64_t period; /* ns of CPU time that it represents, if `share` is 0 */
-	/* Of a wait, whose period is ns off the CPU: enum wait_state of bpf/records.h, and for
-	 * which part, of 2^32, the thread was runnable at its end. Zeros: it is of CPU time. */
+	/* Of a sampler's plugin, in whose unit the period is: the words of its program. Zeros: it
+	 * is of an event. */
 	struct {
 		bool is;
-		uint32_t state, queued;
-	} wait;
+		uint32_t words[2];
+	} chosen;
 	uint8_t share;          /* of 256 such samples, those that were kept; 0: all */
 	const uint64_t *kernel; /* addresses of kernel frames, leaf first */
 	uint32_t nkernel;

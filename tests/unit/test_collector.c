@@ -214,29 +214,29 @@ TEST(a_frame_of_a_file_takes_few_bytes)
 	arena_fini(&arena);
 }
 
-/* A wait whose thread was runnable at its end: two states, one sample, and no ns more. */
-TEST(waits)
+/* A sample of two parts is one sample of two labels, and of no more value. */
+TEST(parts)
 {
-	struct collected_wait wait = {.set = 1, .state = WAIT_SLEEPING, .queued_ns = 30};
+	struct collected_parts parts = {.set = 1, .n = 2, .part = {{70, 1, 1}, {30, 3, 0}}};
 	struct process p = {.id = 7};
 	const struct sample_key *k;
 	struct collector *c;
 
 	stack.n = 0;
 	CHECK_INT(collector_new(&c), 0);
-	CHECK_INT(collector_add_wait(c, &p, &wait, "x", &stack, 0, 100, NULL), 0);
-	wait.queued_ns = 500; /* more than all of it */
-	CHECK_INT(collector_add_wait(c, &p, &wait, "x", &stack, 0, 100, NULL), 0);
+	CHECK_INT(collector_add_parts(c, &p, &parts, "x", &stack, 0, NULL), 0);
+	parts.n = 1;
+	CHECK_INT(collector_add_parts(c, &p, &parts, "x", &stack, 0, NULL), 0);
 	CHECK_INT(c->count, 2);
-	CHECK_INT(c->weight_ns, 200);
+	CHECK_INT(c->weight_ns, 170);
 	CHECK_INT(c->samples.n, 3);
 	k = c->samples.entries[1].key;
-	CHECK_INT(k->wait, WAIT_SLEEPING + 1);
+	CHECK_INT(k->part, 2);
 	CHECK_INT(c->sums[1].count, 2);
-	CHECK_INT(c->sums[1].weight, 70);
+	CHECK_INT(c->sums[1].weight, 140);
 	k = c->samples.entries[2].key;
-	CHECK_INT(k->wait, WAIT_RUNNABLE + 1);
+	CHECK_INT(k->part, 4);
 	CHECK_INT(c->sums[2].count, 0);
-	CHECK_INT(c->sums[2].weight, 130);
+	CHECK_INT(c->sums[2].weight, 30);
 	collector_free(c);
 }

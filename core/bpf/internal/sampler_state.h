@@ -20,10 +20,12 @@
 
 #define SLAB_BYTES (1u << 20) /* FUSEE_SLAB_WORDS of fusee/unwinder.bpf.h */
 #define SLAB_WORDS (SLAB_BYTES / 4)
-#define SAMPLER_LINKS 7u /* the last two: of a sampler of waits */
+#define SAMPLER_LINKS 14u
+#define CHOOSER_LINKS 8u /* of them, programs of a sampler's plugin at most */
 
 struct bpf_object;
 struct bpf_link;
+struct bpf_program;
 struct ring_buffer;
 
 /* ---- tables.c: unwind tables in the slabs ---- */
@@ -127,8 +129,9 @@ struct sampler_fds {
 struct wait_ring;
 
 struct waits {
-	bool sampled;              /* the object is that of waits */
-	bool beside;               /* there are two objects: CPU time, and this */
+	const struct fusee_instance *chooser; /* whose program chooses; NULL: none is loaded */
+	bool sampled;                         /* the object is that of waits */
+	bool beside;                          /* there are two objects: CPU time, and this */
 	struct bpf_object *object; /* with the programs of waits; NULL: none are sampled */
 	int programs;              /* its map sampler_programs */
 	struct wait_ring *rings;   /* of each possible CPU */
@@ -175,7 +178,8 @@ struct bpf_sampler {
 
 /* ---- object.c ---- */
 
-#define SAMPLER_PARTS (3 + SAMPLER_TABLES)
+#define CHOOSER_PREFIX "fusee_sampler_program_" /* of names of programs */
+#define SAMPLER_PARTS (4 + SAMPLER_TABLES)
 
 /* Finds the set's unwinders that the program steps with. Stacks must be the same in the kernel and
  * in user space, so other native unwinders, or another order, are refused. 0; or -ENOTSUP with a
@@ -184,12 +188,17 @@ int sampler_object_choose(struct bpf_sampler *, char **why);
 /* Is it an unwinder of code, and no labeler? */
 bool sampler_object_is_language(const struct fusee_unwinder_ops *);
 /* The objects that are linked into one: the program, the native steps, the labeler's and, unless
- * `language` is -1, the step of this language unwinder. waits: of the program of waits. Returns how
- * many. */
+ * `language` is -1, the step of this language unwinder. waits: of the programs that choose samples,
+ * the plugin's included. Returns how many. */
 uint32_t sampler_object_parts(const struct bpf_sampler *, bool waits, int language,
 			      struct linker_part parts[SAMPLER_PARTS]);
 /* Reads the programs and maps of the linked object in a file; does not load them. 0 or -errno. */
 int sampler_object_open(struct bpf_object **ret, int fd);
+/* A sampler's object may have programs at raw tracepoints and maps of its own, but no writable
+ * global variables, which all CPUs would write at once. 0, or -EINVAL and, in *why, a malloc'ed
+ * sentence or NULL. */
+bool sampler_object_is_chooser(const struct bpf_program *);
+int sampler_object_check_chooser(const struct fusee_instance *, char **why);
 /* What only programs of language unwinders use is not made without them. 0 or -errno. */
 int sampler_object_exclude_languages(const struct bpf_sampler *, struct bpf_object *);
 
