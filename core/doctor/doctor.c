@@ -190,10 +190,11 @@ static void check_files(struct report *r)
 		add(r, "debug symbols", true, "some, in /usr/lib/debug", NULL);
 }
 
-/* Loads and unloads the BPF sampler itself. 0, or -errno with the reason. */
-static int try_bpf_sampler(char **why)
+/* Loads and unloads the BPF sampler itself, with the sampler of a plugin or, NULL, for CPU time. 0,
+ * or -errno with the reason. */
+static int try_bpf_sampler(const struct fusee_instance *chooser, char **why)
 {
-	struct bpf_sampler_options o = {.table_bytes = 1u << 20, .chunks = 1};
+	struct bpf_sampler_options o = {.table_bytes = 1u << 20, .chunks = 1, .chooser = chooser};
 	char *plugins = plugin_default_dir();
 	struct bpf_sampler *b = NULL;
 	struct plugin_set set = {0};
@@ -237,7 +238,7 @@ static void check_bpf(struct report *r)
 	bool btf = !access("/sys/kernel/btf/vmlinux", R_OK), denied;
 	char *why = NULL, *costs = NULL, line[128] = "", *end;
 	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
-	int bpf = try_bpf_sampler(&why);
+	int bpf = try_bpf_sampler(NULL, &why);
 
 	if (f) {
 		if (!fgets(line, sizeof(line), f))
@@ -262,6 +263,50 @@ static void check_bpf(struct report *r)
 		end[strcspn(end, "]")] = 0;
 		add(r, "lockdown", true, end + 1, NULL);
 	}
+}
+
+static void check_sampler(struct report *r, const struct fusee_plugin *d)
+{
+	const struct chooser_options o = {.descriptor = d, .where = ""};
+	const struct fusee_sampler_ops *ops = plugin_sampler_ops(d);
+	struct fusee_instance *in = NULL;
+	char *why = NULL, *costs = NULL, lacks[256] = "";
+	int err = plugin_sampler_open(&o, &in, &why);
+
+	if (!err)
+		err = try_bpf_sampler(in, &why);
+	if (err && asprintf(&costs, "record -e %s does not work (%s)", d->name,
+			    why ? why : strerror(-err)) < 0)
+		r->no_memory = true;
+	if (!err && ops->check && ops->check(in->ctx, lacks, sizeof(lacks)))
+		add(r, d->name, true, "not exact", lacks);
+	else
+		add(r, d->name, !err, costs, NULL);
+	instance_free(in);
+	free(costs);
+	free(why);
+}
+
+/* What is sampled by plugins. */
+static void check_samplers(struct report *r)
+{
+	char *dir = plugin_default_dir();
+	struct plugin_folder f;
+
+	if (!dir || plugin_folder_open(dir, FUSEE_SAMPLER, &f)) {
+		r->no_memory |= !dir;
+		free(dir);
+		return;
+	}
+	for (uint32_t i = 0; i < f.n; i++) {
+		const struct plugin *p = plugin_folder_find(&f, FUSEE_SAMPLER,
+							    plugin_name(f.plugins[i]));
+
+		if (p)
+			check_sampler(r, p->descriptor);
+	}
+	plugin_folder_close(&f);
+	free(dir);
 }
 
 static void check_cgroups(struct report *r)
@@ -455,6 +500,7 @@ static void run_checks(struct report *r, struct probe_perf *perf)
 	check_cache(r);
 	check_cgroups(r);
 	check_bpf(r);
+	check_samplers(r);
 	check_unwinders(r);
 }
 
