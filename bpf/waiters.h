@@ -21,7 +21,7 @@ struct {
 	__uint(type, 1 /* HASH */);
 	__uint(max_entries, WAIT_THREADS);
 	__type(key, __u32);
-	__type(value, struct fusee_sampler_memory);
+	__type(value, struct fusee_thread_memory);
 } sampler_waiters SEC(".maps");
 
 struct {
@@ -29,18 +29,18 @@ struct {
 	__uint(map_flags, 1 /* NO_PREALLOC */);
 	__uint(max_entries, 0);
 	__type(key, int);
-	__type(value, struct fusee_sampler_memory);
+	__type(value, struct fusee_thread_memory);
 } sampler_storage SEC(".maps");
 
-FUSEE_FN struct fusee_sampler_memory *memory_in_map(__u32 tid)
+FUSEE_FN struct fusee_thread_memory *memory_in_map(__u32 tid)
 {
 	return fusee_bpf_map_lookup_elem(&sampler_waiters, &tid);
 }
 
-FUSEE_OF_CORE struct fusee_sampler_memory *fusee_sampler_memory(void *thread)
+FUSEE_OF_CORE struct fusee_thread_memory *fusee_sampler_memory(void *thread)
 {
 	struct task_struct *task = thread;
-	struct fusee_sampler_memory *m = 0;
+	struct fusee_thread_memory *m = 0;
 
 	if (kernel_has(task_pt_regs))
 		m = bpf_task_storage_get(&sampler_storage, task, 0, 0);
@@ -64,7 +64,7 @@ FUSEE_OF_CORE int fusee_sampler_forget(void *thread)
 /* The running thread has a sample, and may have more. */
 FUSEE_FN void give_storage(void)
 {
-	struct fusee_sampler_memory *m;
+	struct fusee_thread_memory *m;
 	struct task_struct *task;
 
 	if (!kernel_has(task_pt_regs) || !kernel_has(get_current_task_btf))

@@ -96,7 +96,7 @@ FUSEE_OF_CORE __u64 fusee_sampler_complete_since(void *thread)
 	return rate && rate->since > from ? rate->since : from;
 }
 
-FUSEE_OF_CORE int fusee_sampler_remember(void *thread, const struct fusee_sampler_memory *first)
+FUSEE_OF_CORE int fusee_sampler_remember(void *thread, const struct fusee_thread_memory *first)
 {
 	struct task_struct *task = thread;
 	struct sampler_settings *o = settings();

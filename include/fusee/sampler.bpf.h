@@ -45,7 +45,7 @@
 #endif
 
 /* What a sampler keeps of a thread: zeros but for what it has written. */
-struct fusee_sampler_memory {
+struct fusee_thread_memory {
 	__u64 word[4];
 };
 
@@ -59,10 +59,10 @@ FUSEE_OF_CORE __u64 fusee_sampler_period(void);
 /* 0: the thread's process is not selected. 1: it may be. */
 FUSEE_OF_CORE int fusee_sampler_selected(void *task);
 /* What is kept of the thread; NULL: nothing yet. */
-FUSEE_OF_CORE struct fusee_sampler_memory *fusee_sampler_memory(void *task);
+FUSEE_OF_CORE struct fusee_thread_memory *fusee_sampler_memory(void *task);
 /* Begins to keep something of the thread, if its process is selected. 0, or -1: it is not, or there
  * is no room, which is counted. */
-FUSEE_OF_CORE int fusee_sampler_remember(void *task, const struct fusee_sampler_memory *first);
+FUSEE_OF_CORE int fusee_sampler_remember(void *task, const struct fusee_thread_memory *first);
 /* Nothing more is kept of the thread: it ends. */
 FUSEE_OF_CORE int fusee_sampler_forget(void *task);
 /* Since when samples are taken: CLOCK_MONOTONIC ns. */
@@ -88,7 +88,7 @@ FUSEE_OF_CORE int fusee_sampler_take(void *task, __u64 weight, __u32 word0, __u3
 		program(args);                                        \
 		return 0;                                             \
 	}                                                             \
-	struct fusee_sampler_program_##name /* for the semicolon */
+	struct fusee_unused_##name /* for the semicolon */
 
 #if defined(__bpf__) && !defined(FUSEE_CORE)
 #include <fusee/sampler_kernel.h>

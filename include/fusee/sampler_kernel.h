@@ -18,14 +18,14 @@ __attribute__((weak)) int fusee_sampler_selected(void *task)
 	return 0;
 }
 
-__attribute__((weak)) struct fusee_sampler_memory *fusee_sampler_memory(void *task)
+__attribute__((weak)) struct fusee_thread_memory *fusee_sampler_memory(void *task)
 {
 	__asm__ volatile("" : "+r"(task));
 	return 0;
 }
 
 __attribute__((weak)) int fusee_sampler_remember(void *task,
-						 const struct fusee_sampler_memory *first)
+						 const struct fusee_thread_memory *first)
 {
 	__asm__ volatile("" : "+r"(task), "+r"(first));
 	return -1;

@@ -42,7 +42,7 @@ static struct fusee_testing_sampler {
 	uint32_t ntaken, seen;            /* samples; events */
 	struct {
 		void *task; /* NULL: free */
-		struct fusee_sampler_memory memory;
+		struct fusee_thread_memory memory;
 	} threads[FUSEE_TESTING_THREADS];
 } fusee_testing_sampler;
 
@@ -57,7 +57,7 @@ int fusee_sampler_selected(void *task)
 	return fusee_testing_sampler.selected;
 }
 
-struct fusee_sampler_memory *fusee_sampler_memory(void *task)
+struct fusee_thread_memory *fusee_sampler_memory(void *task)
 {
 	for (int i = 0; i < FUSEE_TESTING_THREADS; i++)
 		if (fusee_testing_sampler.threads[i].task == task)
@@ -65,7 +65,7 @@ struct fusee_sampler_memory *fusee_sampler_memory(void *task)
 	return NULL;
 }
 
-int fusee_sampler_remember(void *task, const struct fusee_sampler_memory *first)
+int fusee_sampler_remember(void *task, const struct fusee_thread_memory *first)
 {
 	for (int i = 0; i < FUSEE_TESTING_THREADS; i++) {
 		if (!fusee_testing_sampler.selected || fusee_testing_sampler.full ||

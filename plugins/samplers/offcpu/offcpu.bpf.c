@@ -80,7 +80,7 @@ FUSEE_FN __u32 state_of(struct task_struct *task)
 /* The running thread leaves its CPU. A thread that is followed is so until it ends. */
 FUSEE_FN void note_leaving(struct task_struct *task, __u64 now)
 {
-	struct fusee_sampler_memory first = {0}, *m;
+	struct fusee_thread_memory first = {0}, *m;
 	__u32 state;
 
 	if (!task->pid || !fusee_sampler_selected(task))
@@ -147,7 +147,7 @@ FUSEE_FN __u32 queued_part(struct task_struct *task, __u64 length)
 
 FUSEE_FN void note_coming(struct task_struct *task, __u64 now, __u64 period)
 {
-	struct fusee_sampler_memory *m;
+	struct fusee_thread_memory *m;
 	__u64 length, weight;
 	__u32 state = OFFCPU_UNKNOWN;
 
