@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: plugins/unwinders/v8/names.c plugins/unwinders/v8/inspect.c plugins/unwinders/v8/required.c
+// sources: plugins/unwinders/v8/baseline.c
 // sources: plugins/unwinders/v8/positions.c plugins/unwinders/v8/source.c plugins/unwinders/v8/v8.bpf.c
 // flags: -Iplugins/unwinders/v8
 // clang-format on
@@ -58,6 +59,8 @@ static void symbolize(uint64_t key, uint64_t what)
 	if (s && strlen(s->name) > 2 * V8_SCRIPT_BYTES)
 		abort();
 	if (f && v8_names_place(f, offset, offset & 1).position >> 30)
+		abort();
+	if (f && v8_names_baseline_place(slab, f, f, offset).position >> 30)
 		abort();
 }
 

@@ -2,7 +2,7 @@
 /*
  * Compiled code: which it is at pc, and which functions were inlined into it. Instructions begin at
  * multiples of 64 bytes, and before them is the head of the object that they are in, which leads to
- * the code's own object. A part of the step: v8.bpf.c includes it.
+ * the code's own object, or is it. A part of the step: v8.bpf.c includes it.
  */
 #ifndef V8_CODE_H
 #define V8_CODE_H
@@ -11,49 +11,60 @@
 
 #define ALIGNMENT 64u
 #define MOST_STEPS 192 /* of them between the beginning and pc */
-#define CODE_DATA \
-	8u /* of a Code: its data for deoptimization; its positions; of a stream: the Code */
-#define CODE_POSITIONS 16u
 
-/* An address of the instruction at pc, or of the call before it. */
-FUSEE_FN __u64 instruction(const struct fusee_unwind *u)
+/* CODE becomes the Code of the stream in it, if its instructions begin at `start`. 0 or -1. */
+FUSEE_FN int leave_stream(struct fusee_unwind *u, __u64 start)
 {
-	return u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1;
+	__u64 code, at;
+
+	if (AT(u, &code, field(u->scratch[CODE], word(u, V8_STREAM_CODE))) ||
+	    type_of(u, &code) != (int)word(u, V8_TYPE_CODE) ||
+	    AT(u, &at, field(code, word(u, V8_CODE_START))) || at != start)
+		return -1;
+	u->scratch[CODE] = code;
+	return 0;
 }
 
-/* Do the instructions at pc begin so many steps before it? 1: CODE is their code; 0: no; -1: the
- * memory cannot be read. */
+/* Do the instructions at n->instruction begin so many steps before it? 1: CODE is their code; 0:
+ * no; -1: the memory cannot be read. */
 static int is_beginning(struct fusee_unwind *u, __u32 steps)
 {
-	__u64 start = (instruction(u) & ~(__u64)(ALIGNMENT - 1)) - (__u64)steps * ALIGNMENT;
-	__u64 stream = start - word(u, V8_STREAM_HEAD) + TAG, map, code, at;
+	struct near *n = near(u);
 	unsigned short type;
+	__u64 start, stream, map;
 	__u32 size;
 
+	if (!n)
+		return -1;
+	start = (n->instruction & ~(__u64)(ALIGNMENT - 1)) - (__u64)steps * ALIGNMENT;
+	stream = start - word(u, V8_STREAM_HEAD) + TAG;
 	if (AT(u, &map, field(stream, 0)))
 		return -1;
 	if (!is_object(map) || AT(u, &type, field(map, word(u, V8_MAP_TYPE))) ||
-	    type != word(u, V8_TYPE_STREAM) || AT(u, &code, field(stream, CODE_DATA)) ||
-	    type_of(u, &code) != (int)word(u, V8_TYPE_CODE) ||
-	    AT(u, &at, field(code, word(u, V8_CODE_START))) || at != start ||
-	    AT(u, &size, field(code, word(u, V8_CODE_SIZE))) || instruction(u) - start >= size)
+	    type != word(u, V8_TYPE_STREAM))
 		return 0;
-	u->scratch[CODE] = code;
-	return 1;
+	u->scratch[CODE] = stream;
+	if (word(u, V8_STREAM_CODE) && leave_stream(u, start))
+		return 0;
+	return !AT(u, &size, field(u->scratch[CODE], word(u, V8_CODE_SIZE))) &&
+	       n->instruction - start < size;
 }
 FUSEE_PART(fusee_v8_is_beginning, is_beginning)
 
-/* CODE becomes the code at pc. The offset in it of the instruction; -1: it is not known. */
+/* CODE becomes the code of n->instruction. The offset in it of the instruction; -1: it is not
+ * known. */
 static int find_code(struct fusee_unwind *u, __u32 unused)
 {
-	__u64 key = fusee_mix(0x636f6465, instruction(u)), known;
-	__u32 in = (__u32)instruction(u) & (ALIGNMENT - 1);
+	struct near *n = near(u);
+	__u64 key, known;
 	int found = 0;
-	__u32 i;
+	__u32 i, in;
 
 	(void)unused;
-	if (!word(u, V8_CODE_START))
+	if (!n || !word(u, V8_CODE_SIZE))
 		return -1;
+	key = fusee_mix(0x636f6465, n->instruction);
+	in = (__u32)n->instruction & (ALIGNMENT - 1);
 	known = fusee_recall(u, key);
 	if (known > MOST_STEPS) /* looking for it again would take as long */
 		return -1;
@@ -71,26 +82,72 @@ static int find_code(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_v8_find_code, find_code)
 
-/* Makes CODE_KEY, and finds what was inlined into CODE. 0; 1: it is to be emitted; -1: nothing is
- * known of it, as of code of Sparkplug. */
-static int find_inlined(struct fusee_unwind *u, __u32 unused)
+/* ---- code that has called a builtin without a frame ---- */
+
+#define MOST_PUSHED 6u     /* words that such a builtin has pushed */
+#define REACH (1ull << 31) /* how far code of V8 is from its builtins */
+
+/* Is CODE the code of the frame's function, SHARED? */
+FUSEE_FN int is_of_frame(struct fusee_unwind *u)
 {
-	__u64 code = u->scratch[CODE], data, positions, start, n_functions, length;
-	struct near *n = near(u);
+	__u64 data, its;
 	int type;
 
-	(void)unused;
-	if (!n || AT(u, &data, field(code, CODE_DATA)) ||
-	    AT(u, &positions, field(code, CODE_POSITIONS)) ||
-	    AT(u, &start, field(code, word(u, V8_CODE_START))))
-		return -1;
-	type = type_of(u, &data);
-	if (type < 0 || type == (int)word(u, V8_TYPE_BYTECODE))
-		return -1;
-	u->scratch[CODE_KEY] = fusee_mix(
-		fusee_mix(fusee_mix(fusee_mix(0x636f, code), start), positions), u->scratch[KEY]);
-	if (fusee_emitted(u, V8_CODE, u->scratch[CODE_KEY]))
+	if (AT(u, &data, field(u->scratch[CODE], word(u, V8_CODE_DATA))))
 		return 0;
+	type = type_of(u, &data);
+	if (type == (int)word(u, V8_TYPE_BYTECODE))
+		return !AT(u, &its, u->fp - 32) && its == data;
+	if (type < 0 || AT(u, &its, field(data, 16 + 8 * word(u, V8_DEOPT_SHARED))))
+		return 0;
+	if (word(u, V8_WRAPPED_SHARED) && AT(u, &its, field(its, word(u, V8_WRAPPED_SHARED))))
+		return 0;
+	return its == u->scratch[SHARED];
+}
+
+/* Is word i of the stack an address in the frame's code? CODE and n->instruction are of the call
+ * then, and its offset is returned. -1: it is not. What a builtin without a frame has pushed is
+ * above sp, and then the address that it returns to. */
+static int is_return(struct fusee_unwind *u, __u32 i)
+{
+	struct near *n = near(u);
+	__u64 pc;
+	int at;
+
+	if (!n || u->sp + 8 * i >= u->fp - 40 || AT(u, &pc, u->sp + 8 * i) ||
+	    pc - u->pc + REACH > 2 * REACH)
+		return -1;
+	n->instruction = pc - 1;
+	at = FUSEE_CALL(fusee_v8_find_code, u, 0);
+	return at >= 0 && is_of_frame(u) ? at : -1;
+}
+FUSEE_PART(fusee_v8_is_return, is_return)
+
+/* As find_code(), of the code that has called the builtin at pc. */
+FUSEE_FN int find_calling_code(struct fusee_unwind *u)
+{
+	int at = -1;
+
+	(void)u;
+	for (__u32 i = 0; i < MOST_PUSHED && at < 0; i++)
+		at = FUSEE_CALL(fusee_v8_is_return, u, i);
+	return at;
+}
+
+/* ---- what it is ---- */
+
+enum { CODE_NEW = 1, CODE_BASELINE = 2 };
+
+/* n->literals and n->inlined become those of the code with this data for deoptimization, and
+ * n->functions and n->places their numbers. CODE_NEW, or -1. */
+static int find_inlined(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 data = u->scratch[TEXT], n_functions, length;
+	struct near *n = near(u);
+
+	(void)unused;
+	if (!n)
+		return -1;
 	if (AT(u, &n_functions, field(data, 16 + 8 * word(u, V8_DEOPT_COUNT))) ||
 	    AT(u, &n->literals, field(data, 16 + 8 * word(u, V8_DEOPT_LITERALS))) ||
 	    AT(u, &n->inlined, field(data, 16 + 8 * word(u, V8_DEOPT_PLACES))) ||
@@ -99,9 +156,41 @@ static int find_inlined(struct fusee_unwind *u, __u32 unused)
 		return -1;
 	n->functions = (__u32)(n_functions >> NUMBER_SHIFT);
 	n->places = (__u32)(length >> NUMBER_SHIFT) / (__u32)sizeof(struct v8_inlined);
-	return n->functions > V8_MOST_INLINED || n->places > V8_MOST_PLACES ? -1 : 1;
+	return n->functions > V8_MOST_INLINED || n->places > V8_MOST_PLACES ? -1 : CODE_NEW;
 }
 FUSEE_PART(fusee_v8_find_inlined, find_inlined)
+
+/* Makes CODE_KEY, and finds what CODE is, at this offset. 0: optimized; CODE_NEW: the same, and
+ * what was inlined into it is to be emitted; CODE_BASELINE: Sparkplug has compiled it, from
+ * BYTECODE; -1: nothing is known of it. */
+static int look_at_code(struct fusee_unwind *u, __u32 at)
+{
+	__u64 code = u->scratch[CODE], data, positions, exits;
+	struct near *n = near(u);
+	int type;
+
+	if (!n || AT(u, &data, field(code, word(u, V8_CODE_DATA))) ||
+	    AT(u, &positions, field(code, word(u, V8_CODE_POSITIONS))))
+		return -1;
+	type = type_of(u, &data);
+	u->scratch[CODE_KEY] = fusee_mix(
+		fusee_mix(fusee_mix(fusee_mix(0x636f, code), n->instruction - at), positions),
+		u->scratch[KEY]);
+	if (type == (int)word(u, V8_TYPE_BYTECODE)) {
+		u->scratch[BYTECODE] = data;
+		return word(u, V8_BYTECODES) ? CODE_BASELINE : -1;
+	}
+	/* Exits to the deoptimizer are behind all else, and have no entry in the table of
+	 * positions. A frame that is to be deoptimized returns to its exit. */
+	if (type < 0 || AT(u, &exits, field(data, 16 + 8 * (word(u, V8_DEOPT_PLACES) + 1))) ||
+	    exits & TAG || at + 1 >= exits >> NUMBER_SHIFT)
+		return -1;
+	if (fusee_emitted(u, V8_CODE, u->scratch[CODE_KEY]))
+		return 0;
+	u->scratch[TEXT] = data;
+	return FUSEE_CALL(fusee_v8_find_inlined, u, 0);
+}
+FUSEE_PART(fusee_v8_look_at_code, look_at_code)
 
 /* SHARED becomes literal i of CODE. 0 or -1. */
 static int find_literal(struct fusee_unwind *u, __u32 i)
@@ -170,6 +259,23 @@ FUSEE_FN int emit_code(struct fusee_unwind *u)
 		if (found < 0 || FUSEE_CALL(fusee_v8_keep_key, u, i) || (found && emit_function(u)))
 			return -1;
 	}
+	return FUSEE_CALL(fusee_v8_end_code, u, 0);
+}
+
+/* Emits that code of Sparkplug has the key CODE_KEY, and the bytecode and the positions of the
+ * function with the key KEY that it was compiled from; or with a later sample. 0 or -1. */
+FUSEE_FN int emit_baseline(struct fusee_unwind *u)
+{
+	struct near *n = near(u);
+
+	if (!n)
+		return -1;
+	emit_positions(u, u->scratch[BYTECODE], word(u, V8_BYTECODE_POSITIONS));
+	u->scratch[TEXT] = u->scratch[BYTECODE];
+	FUSEE_CALL(fusee_v8_emit_table, u, V8_TABLE_BYTECODE << 16);
+	n->functions = n->places = 0;
+	if (fusee_emitted(u, V8_CODE, u->scratch[CODE_KEY]))
+		return 0;
 	return FUSEE_CALL(fusee_v8_end_code, u, 0);
 }
 

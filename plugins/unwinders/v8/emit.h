@@ -234,28 +234,41 @@ FUSEE_FN int emit_function(struct fusee_unwind *u)
 	return FUSEE_CALL(fusee_v8_end_function, u, 0);
 }
 
-/* ---- positions ---- */
+/* ---- tables ---- */
 
-/* TEXT becomes the table of positions of the object in it, whose offset in it is this. Its bytes;
- * -1: there is none. */
-static int find_positions(struct fusee_unwind *u, __u32 offset)
+/* The length of the array in TEXT, or -1. */
+FUSEE_FN int array_length(struct fusee_unwind *u)
 {
-	__u64 table, length;
+	__u64 length;
 
-	if (AT(u, &table, field(u->scratch[TEXT], offset)) ||
-	    type_of(u, &table) != (int)word(u, V8_TYPE_TABLE) ||
-	    AT(u, &length, field(table, word(u, V8_BYTECODE_LENGTH))) || length & TAG)
+	if (AT(u, &length, field(u->scratch[TEXT], word(u, V8_BYTECODE_LENGTH))) || length & TAG)
 		return -1;
-	u->scratch[TEXT] = table;
 	length >>= NUMBER_SHIFT;
 	return length < 1u << 28 ? (int)length : -1;
 }
-FUSEE_PART(fusee_v8_find_positions, find_positions)
 
-/* Emits a part of the table in TEXT: which << 28 | bytes of the table. 0 or -1. */
+/* TEXT becomes the table of positions of the object in it, whose offset in it is this; or it is
+ * bytecode, and the offset is 0. Its bytes; -1: there is none. */
+static int find_table(struct fusee_unwind *u, __u32 offset)
+{
+	__u64 table;
+
+	if (offset) {
+		if (AT(u, &table, field(u->scratch[TEXT], offset)) ||
+		    type_of(u, &table) != (int)word(u, V8_TYPE_TABLE))
+			return -1;
+		u->scratch[TEXT] = table;
+	}
+	return array_length(u);
+}
+FUSEE_PART(fusee_v8_find_table, find_table)
+
+/* Emits a part of the table in TEXT: (the table * V8_PARTS + the part) << 28 | its bytes. 0 or -1.
+ */
 static int emit_part(struct fusee_unwind *u, __u32 which)
 {
-	__u32 part = which >> 28, bytes = which & 0xfffffff, n;
+	__u32 kind = which >> 28, part = kind % V8_PARTS, bytes = which & 0xfffffff, n;
+	__u32 data = word(u, kind < V8_PARTS ? V8_TABLE_DATA : V8_BYTECODE_DATA);
 	char *buffer = fusee_buffer(u);
 
 	if (!buffer || part * V8_PART_BYTES > bytes)
@@ -269,23 +282,36 @@ static int emit_part(struct fusee_unwind *u, __u32 which)
 		return -1;
 	((struct v8_positions *)(void *)buffer)->bytes = bytes;
 	if (n && fusee_read(u, buffer + sizeof(struct v8_positions), n,
-			    field(u->scratch[TEXT], word(u, V8_TABLE_DATA)) + part * V8_PART_BYTES))
+			    field(u->scratch[TEXT], data) + part * V8_PART_BYTES))
 		return -1;
-	return fusee_emit(u, V8_POSITIONS + part, u->scratch[KEY],
+	return fusee_emit(u, V8_POSITIONS + kind, u->scratch[KEY],
 			  (n + sizeof(struct v8_positions)) & (FUSEE_EMIT_BYTES - 1));
 }
 FUSEE_PART(fusee_v8_emit_part, emit_part)
 
-/* Emits the positions of the object, whose key is KEY, or with a later sample. */
-FUSEE_FN void emit_positions(struct fusee_unwind *u, __u64 object, __u32 offset)
+/* Emits the parts of a table of the object in TEXT, whose key is KEY, unless it was emitted; or
+ * with a later sample. which << 16 | offset: enum v8_table_of; as find_table(). */
+static int emit_table(struct fusee_unwind *u, __u32 which_at)
 {
+	__u32 kind = (which_at >> 16) * V8_PARTS & (V8_TABLES * V8_PARTS - 1);
 	int bytes, r = 0;
 
-	u->scratch[TEXT] = object;
-	bytes = FUSEE_CALL(fusee_v8_find_positions, u, offset);
+	if (fusee_emitted(u, V8_POSITIONS + kind, u->scratch[KEY]))
+		return 0;
+	bytes = FUSEE_CALL(fusee_v8_find_table, u, which_at & 0xffff);
 	for (int i = V8_PARTS - 1; i >= 0 && bytes >= 0 && !r; i--)
 		if (!i || bytes > i * (int)V8_PART_BYTES)
-			r = FUSEE_CALL(fusee_v8_emit_part, u, (__u32)i << 28 | (__u32)bytes);
+			r = FUSEE_CALL(fusee_v8_emit_part, u,
+				       (kind + (__u32)i) << 28 | (__u32)bytes);
+	return r;
+}
+FUSEE_PART(fusee_v8_emit_table, emit_table)
+
+/* Emits the positions of the object, whose offset in it is this. */
+FUSEE_FN void emit_positions(struct fusee_unwind *u, __u64 object, __u32 offset)
+{
+	u->scratch[TEXT] = object;
+	FUSEE_CALL(fusee_v8_emit_table, u, V8_TABLE_POSITIONS << 16 | (offset & 0xffff));
 }
 
 /* n->id becomes the number of the script, which is behind its table of lines; 0: it has none. A

@@ -64,11 +64,6 @@ static int read_words(struct library *l)
 
 		for (uint32_t k = 0; k < V8_MOST_NAMES && q->names[k] && !found; k++)
 			found = read_constant(l, q->names[k], &value);
-		if (!found && i >= V8_REQUIRED_OF_CODE) {
-			for (i = V8_REQUIRED_OF_CODE; i < V8_REQUIRED; i++)
-				l->words[v8_required[i].word] = 0;
-			break;
-		}
 		if (!found)
 			return fusee_fail(l->self, -ENOTSUP, "%s does not export v8dbg_%s",
 					  not_named, q->names[0]);
@@ -94,6 +89,54 @@ static void derive(struct library *l)
 			? 24
 			: 32;
 	l->words[V8_TABLE_DATA] = 16; /* behind the map and the length */
+}
+
+/* ---- compiled code ---- */
+
+/* Sets the words of compiled code, if the library has a layout's constants. false: it has not. */
+static bool read_layout(struct library *l, const struct v8_code_word layout[V8_CODE_WORDS])
+{
+	for (uint32_t i = 0; i < V8_CODE_WORDS; i++) {
+		int32_t value = (int32_t)layout[i].value;
+
+		if (layout[i].name && (!read_constant(l, layout[i].name, &value) || value < 0 ||
+				       (uint32_t)value >= MOST_VALUE))
+			return false;
+		l->words[layout[i].word] = (uint32_t)value;
+	}
+	return true;
+}
+
+static void read_code_words(struct library *l)
+{
+	for (uint32_t i = 0; i < V8_LAYOUTS; i++)
+		if (read_layout(l, v8_code_words[i]))
+			return;
+	for (uint32_t i = 0; i < V8_CODE_WORDS; i++)
+		l->words[v8_code_words[0][i].word] = 0;
+}
+
+/* Reads the sizes of bytecodes, which V8 has in a table for each scale of operands. Without them
+ * lines of code of Sparkplug are not known. */
+static void read_sizes(struct library *l)
+{
+	unsigned char sizes[V8_SCALES * V8_MOST_BYTECODES];
+	struct fusee_range at;
+	uint64_t n;
+
+	if (l->host->file_symbol(l->file, "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE",
+				 &at))
+		return;
+	n = (at.hi - at.lo) / V8_SCALES;
+	if (at.hi - at.lo != n * V8_SCALES || !n || n > V8_MOST_BYTECODES ||
+	    l->host->file_read(l->file, at.lo, sizes, (uint32_t)(n * V8_SCALES)))
+		return;
+	for (uint32_t i = 0; i < n * V8_SCALES; i++) {
+		uint32_t to = i / (uint32_t)n * V8_MOST_BYTECODES + i % (uint32_t)n;
+
+		l->words[V8_BYTECODE_SIZES + to / 4] |= (uint32_t)sizes[i] << 8 * (to % 4);
+	}
+	l->words[V8_BYTECODES] = (uint32_t)n;
 }
 
 /* ---- the builtins ---- */
@@ -163,6 +206,8 @@ static int make(struct library *l)
 	if (r)
 		return r;
 	derive(l);
+	read_code_words(l);
+	read_sizes(l);
 	if (!find_builtins(l, &claim.range))
 		return fusee_fail(l->self, -ENOTSUP, "%s does not say where its builtins are",
 				  not_named);

@@ -9,6 +9,8 @@
 
 #include <fusee/emitted.h>
 
+#include "baseline.h"
+
 struct process {
 	struct fusee_emitted kept;
 	void *functions, *scripts; /* trees, by key */
@@ -27,8 +29,9 @@ static void free_function(void *element)
 {
 	struct v8_named *f = element;
 
-	for (uint32_t i = 0; i < V8_PARTS; i++)
-		free(f->parts[i]);
+	for (uint32_t t = 0; t < V8_TABLES; t++)
+		for (uint32_t i = 0; i < V8_PARTS; i++)
+			free(f->tables[t].part[i]);
 	free(f->inlined);
 	free(f);
 }
@@ -179,11 +182,14 @@ static int add_code(struct process *p, uint64_t key, const unsigned char *bytes,
 				  free_function);
 }
 
-static int add_part(struct process *p, uint32_t part, uint64_t key, const unsigned char *bytes,
+/* which: as the kinds of parts, from 0 on. */
+static int add_part(struct process *p, uint32_t which, uint64_t key, const unsigned char *bytes,
 		    uint64_t n)
 {
 	struct v8_named *f = fusee_emitted_find(&p->functions, key);
+	uint32_t part = which % V8_PARTS;
 	struct v8_positions head;
+	struct v8_parts *table;
 	uint64_t rest;
 
 	if (n < sizeof(head) || !f)
@@ -193,15 +199,16 @@ static int add_part(struct process *p, uint32_t part, uint64_t key, const unsign
 	rest = (uint64_t)head.bytes - (uint64_t)part * V8_PART_BYTES;
 	if (rest > head.bytes || n != (rest < V8_PART_BYTES ? rest : V8_PART_BYTES))
 		return -EBADMSG;
-	if (f->parts[part])
+	table = &f->tables[which / V8_PARTS];
+	if (table->part[part])
 		return 0;
 	if (p->kept.bytes + n > FUSEE_EMITTED_BYTES)
 		return -ENOSPC;
-	f->parts[part] = malloc(n ? n : 1);
-	if (!f->parts[part])
+	table->part[part] = malloc(n ? n : 1);
+	if (!table->part[part])
 		return -ENOMEM;
-	memcpy(f->parts[part], bytes + sizeof(head), n);
-	f->table_bytes = head.bytes;
+	memcpy(table->part[part], bytes + sizeof(head), n);
+	table->bytes = head.bytes;
 	p->kept.bytes += n;
 	return (int)n;
 }
@@ -211,7 +218,7 @@ int v8_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key
 {
 	struct process *p;
 
-	if (kind < V8_FUNCTION || kind >= V8_POSITIONS + V8_PARTS)
+	if (kind < V8_FUNCTION || kind >= V8_POSITIONS + V8_TABLES * V8_PARTS)
 		return -EBADMSG;
 	p = fusee_emitted_process(processes, process, sizeof(*p));
 	if (!p)
@@ -222,23 +229,41 @@ int v8_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key
 				   : add_part(p, kind - V8_POSITIONS, key, bytes, n);
 }
 
-struct v8_place v8_names_place(const struct v8_named *f, uint32_t offset, bool between)
+/* Copies the beginning of a table that is known, and returns it. */
+static struct v8_table joined(const struct v8_parts *p, unsigned char to[V8_PARTS * V8_PART_BYTES])
 {
-	unsigned char table[V8_PARTS * V8_PART_BYTES];
-	struct v8_table t;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < V8_PARTS && n < f->table_bytes; i++) {
-		uint32_t rest = f->table_bytes - n;
+	for (uint32_t i = 0; i < V8_PARTS && n < p->bytes; i++) {
+		uint32_t rest = p->bytes - n;
 
-		if (!f->parts[i])
+		if (!p->part[i])
 			break;
 		rest = rest < V8_PART_BYTES ? rest : V8_PART_BYTES;
-		memcpy(table + n, f->parts[i], rest);
+		memcpy(to + n, p->part[i], rest);
 		n += rest;
 	}
-	t = (struct v8_table){table, n, n && n == f->table_bytes};
+	return (struct v8_table){to, n, n && n == p->bytes};
+}
+
+struct v8_place v8_names_place(const struct v8_named *f, uint32_t offset, bool between)
+{
+	unsigned char bytes[V8_PARTS * V8_PART_BYTES];
+	struct v8_table t = joined(&f->tables[V8_TABLE_POSITIONS], bytes);
+
 	return between ? v8_position_between(&t, offset) : v8_position(&t, offset);
+}
+
+struct v8_place v8_names_baseline_place(const uint32_t *words, const struct v8_named *function,
+					const struct v8_named *code, uint32_t offset)
+{
+	unsigned char bytes[2][V8_PARTS * V8_PART_BYTES];
+	struct v8_table bytecode = joined(&function->tables[V8_TABLE_BYTECODE], bytes[0]);
+	struct v8_table offsets = joined(&code->tables[V8_TABLE_POSITIONS], bytes[1]);
+	int64_t at = v8_baseline_bytecode(words, &bytecode, &offsets, offset);
+
+	return at < 0 ? (struct v8_place){0, -1, false}
+		      : v8_names_place(function, (uint32_t)at, false);
 }
 
 const struct v8_named *v8_names_function(void *const *processes, uint64_t process, uint64_t key)

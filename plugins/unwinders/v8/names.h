@@ -9,6 +9,11 @@
 #include "positions.h"
 #include "words.h"
 
+struct v8_parts {
+	uint32_t bytes;                /* of the table */
+	unsigned char *part[V8_PARTS]; /* owned; NULL: not known */
+};
+
 /* Owned by its process. Texts are terminated, and UTF-8. */
 struct v8_named {
 	uint64_t key;
@@ -19,9 +24,7 @@ struct v8_named {
 	uint32_t functions, places;
 	uint64_t *inlined;
 	struct v8_inlined *place;
-	uint32_t table_bytes;
-	/* of its table of positions, owned; NULL: not known */
-	unsigned char *parts[V8_PARTS];
+	struct v8_parts tables[V8_TABLES];
 	char name[]; /* "": it has none */
 };
 
@@ -71,6 +74,10 @@ int v8_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key
 /* The place in its script of the bytecode at this offset of a function, or of compiled code;
  * between: of an instruction that need not be a call. */
 struct v8_place v8_names_place(const struct v8_named *, uint32_t offset, bool between);
+/* The place of the instruction at this offset of the code that Sparkplug has made of a function.
+ * words: of the process. */
+struct v8_place v8_names_baseline_place(const uint32_t *words, const struct v8_named *function,
+					const struct v8_named *code, uint32_t offset);
 /* Calls back for each script of a process, until each() returns false. */
 void v8_names_each_script(void *const *processes, uint64_t process,
 			  bool (*each)(void *arg, struct v8_file *), void *arg);

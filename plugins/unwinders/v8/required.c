@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "required.h"
 
+#include <stddef.h>
+
 const struct v8_required v8_required[V8_REQUIRED] = {
 	{V8_FIRST_FUNCTION, {"FirstJSFunctionType", "type_JSFunction__JS_FUNCTION_TYPE"}},
 	{V8_TYPE_SHARED, {"type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE"}},
@@ -43,15 +45,58 @@ const struct v8_required v8_required[V8_REQUIRED] = {
 	 {"class_BytecodeArray__length__SMI", "class_FixedArrayBase__length__SMI"}},
 	{V8_BYTECODE_DATA, {"class_BytecodeArray__data__uintptr_t"}},
 	{V8_LAST_FUNCTION, {"LastJSFunctionType", "type_JSFunction__JS_FUNCTION_TYPE"}},
-	/* to name functions that are inlined in compiled code, and its lines */
-	{V8_TYPE_CODE, {"type_Code__CODE_TYPE"}},
-	{V8_TYPE_STREAM, {"type_InstructionStream__INSTRUCTION_STREAM_TYPE"}},
-	{V8_CODE_START, {"class_Code__instruction_start__Address"}},
-	{V8_CODE_SIZE, {"class_Code__instruction_size__int"}},
-	{V8_STREAM_HEAD, {"class_InstructionStream__instruction_start__uintptr_t"}},
-	{V8_DEOPT_COUNT, {"DeoptimizationDataInlinedFunctionCountIndex"}},
-	{V8_DEOPT_LITERALS, {"DeoptimizationDataLiteralArrayIndex"}},
-	{V8_DEOPT_PLACES, {"DeoptimizationDataInliningPositionsIndex"}},
+};
+
+/* What V8 11 and later have in common; then what differs. */
+#define WITH_STREAMS(...)                                                                         \
+	{                                                                                         \
+		{V8_TYPE_CODE, "type_Code__CODE_TYPE", 0},                                        \
+			{V8_TYPE_STREAM, "type_InstructionStream__INSTRUCTION_STREAM_TYPE", 0},   \
+			{V8_STREAM_HEAD, "class_InstructionStream__instruction_start__uintptr_t", \
+			 0},                                                                      \
+			{V8_STREAM_CODE, NULL, 8},                                                \
+			{V8_DEOPT_COUNT, "DeoptimizationDataInlinedFunctionCountIndex", 0},       \
+			{V8_DEOPT_LITERALS, "DeoptimizationDataLiteralArrayIndex", 0},            \
+			{V8_DEOPT_PLACES, "DeoptimizationDataInliningPositionsIndex", 0},         \
+			__VA_ARGS__                                                               \
+	}
+
+#define SHARED "DeoptimizationDataSharedFunctionInfoIndex"
+#define WRAPPED "DeoptimizationDataWrappedSharedFunctionInfoIndex"
+#define WRAPPER "class_SharedFunctionInfoWrapper__shared_info__Tagged_SharedFunctionInfo_"
+
+const struct v8_code_word v8_code_words[V8_LAYOUTS][V8_CODE_WORDS] = {
+	/* V8 13 */
+	WITH_STREAMS({V8_DEOPT_SHARED, WRAPPED, 0}, {V8_WRAPPED_SHARED, WRAPPER, 0},
+		     {V8_CODE_START, "class_Code__instruction_start__Address", 0},
+		     {V8_CODE_SIZE, "class_Code__instruction_size__int", 0},
+		     {V8_CODE_DATA, NULL, 8}, {V8_CODE_POSITIONS, NULL, 16}),
+	/* V8 12 */
+	WITH_STREAMS({V8_DEOPT_SHARED, SHARED, 0}, {V8_WRAPPED_SHARED, NULL, 0},
+		     {V8_CODE_START, "class_Code__instruction_start__Address", 0},
+		     {V8_CODE_SIZE, "class_Code__instruction_size__int", 0},
+		     {V8_CODE_DATA, NULL, 8}, {V8_CODE_POSITIONS, NULL, 16}),
+	/* V8 11: behind the positions are the stream, the address of the instructions, 8 bytes of
+	   flags and the size */
+	WITH_STREAMS({V8_DEOPT_SHARED, SHARED, 0}, {V8_WRAPPED_SHARED, NULL, 0},
+		     {V8_CODE_START, NULL, 40}, {V8_CODE_SIZE, NULL, 56},
+		     {V8_CODE_DATA, "class_Code__deoptimization_data__FixedArray", 0},
+		     {V8_CODE_POSITIONS, "class_Code__source_position_table__ByteArray", 0}),
+	/* V8 10: the instructions are in the Code, and nothing says how data for deoptimization is
+	   laid out: as in V8 11, by the types in it */
+	{{V8_TYPE_CODE, "type_Code__CODE_TYPE", 0},
+	 {V8_TYPE_STREAM, "type_Code__CODE_TYPE", 0},
+	 {V8_STREAM_HEAD, "class_Code__instruction_start__uintptr_t", 0},
+	 {V8_STREAM_CODE, NULL, 0},
+	 {V8_DEOPT_COUNT, NULL, 1},
+	 {V8_DEOPT_LITERALS, NULL, 2},
+	 {V8_DEOPT_PLACES, NULL, 7},
+	 {V8_DEOPT_SHARED, NULL, 6},
+	 {V8_WRAPPED_SHARED, NULL, 0},
+	 {V8_CODE_START, NULL, 0},
+	 {V8_CODE_SIZE, "class_Code__instruction_size__int", 0},
+	 {V8_CODE_DATA, NULL, 16},
+	 {V8_CODE_POSITIONS, NULL, 24}},
 };
 
 const struct v8_granted v8_granted[V8_GRANTED] = {

@@ -16,12 +16,22 @@ struct v8_required {
 	const char *names[V8_MOST_NAMES]; /* without v8dbg_ */
 };
 
-/* Those from here on are of compiled code: if one is missing, all are 0. */
-#define V8_REQUIRED_OF_CODE 34u
-
-#define V8_REQUIRED 42u
+#define V8_REQUIRED 34u
 
 extern const struct v8_required v8_required[V8_REQUIRED];
+
+/* Words of compiled code, by the layouts that releases have. The first layout counts whose
+ * constants the library has; without any all these words are 0. */
+#define V8_LAYOUTS 4u
+#define V8_CODE_WORDS 13u
+
+struct v8_code_word {
+	uint32_t word;
+	const char *name; /* NULL: it is not exported, and is `value` */
+	uint32_t value;
+};
+
+extern const struct v8_code_word v8_code_words[V8_LAYOUTS][V8_CODE_WORDS];
 
 /* Constants that the step takes for granted: all releases that it knows have these values. */
 struct v8_granted {

@@ -45,6 +45,7 @@ struct near {
 	struct flat characters;
 	__u32 line_offset;
 	__u32 forgotten;
+	__u64 instruction; /* whose code is looked for */
 	/* of CODE, as in struct v8_code */
 	__u32 functions, places;
 	__u64 literals, inlined; /* the objects */

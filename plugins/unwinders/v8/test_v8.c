@@ -101,6 +101,7 @@ static const struct {
 	{"DeoptimizationDataInlinedFunctionCountIndex", 1},
 	{"DeoptimizationDataLiteralArrayIndex", 2},
 	{"DeoptimizationDataInliningPositionsIndex", 7},
+	{"DeoptimizationDataSharedFunctionInfoIndex", 6},
 };
 #define CONSTANTS (sizeof(constants) / sizeof(*constants))
 
@@ -137,7 +138,8 @@ static int emitted_made(struct fusee_native *n, __u32 kind, __u64 key)
 	const struct v8_named *f = v8_names_function(&m.names, 1, key);
 
 	if (kind >= V8_POSITIONS)
-		return f && f->parts[kind - V8_POSITIONS];
+		return f && f->tables[(kind - V8_POSITIONS) / V8_PARTS]
+				    .part[(kind - V8_POSITIONS) % V8_PARTS];
 	return kind == V8_FUNCTION ? f != NULL : v8_names_script(&m.names, 1, key) != NULL;
 }
 
@@ -791,6 +793,8 @@ static uint64_t shared_of(const char *name, uint64_t script)
 	return shared;
 }
 
+static uint32_t exits = 500; /* where the code's exits to the deoptimizer begin */
+
 static void make_code(void)
 {
 	static const struct {
@@ -816,6 +820,7 @@ static void make_code(void)
 	set(data, 24, number(2));
 	set(data, 32, literals);
 	set(data, 72, places);
+	set(data, 80, number(exits));
 	set(literals, 16, shared_of("middle", script));
 	set(literals, 24, shared_of("inner", script) | 2); /* a weak reference */
 	set(places, 8, number(32));
@@ -834,8 +839,8 @@ static void make_code(void)
 	frame(0, function(text("outer"), script), context, 0, 0);
 }
 
-/* The frames of one step at this offset of the code. */
-static const char *step_at(uint32_t offset, bool exact)
+/* The frames of one step at this address. */
+static const char *step_in(uint64_t pc, bool exact)
 {
 	static const struct fusee_unwinder_host unwinder = {.process_read = process_read,
 							    .frame = show_frame};
@@ -852,9 +857,9 @@ static const char *step_at(uint32_t offset, bool exact)
 	ops->mapped(ctx, 1, &view);
 	m.native.emit = emit_to_plugin;
 	m.native.emitted = emitted_never;
-	u->pc = JIT + offset;
+	u->pc = pc;
 	u->flags = exact ? FUSEE_PC_EXACT : 0;
-	u->file = 0;
+	u->file = pc < JIT;
 	*m.stack = '\0';
 	fusee_step_v8(u);
 	raw.v[0] = u->pushed[0];
@@ -865,6 +870,33 @@ static const char *step_at(uint32_t offset, bool exact)
 	fusee_plugin.fini(ctx);
 	free(ctx);
 	return m.stack;
+}
+
+/* The same at this offset of the code. */
+static const char *step_at(uint32_t offset, bool exact)
+{
+	return step_in(JIT + offset, exact);
+}
+
+/* The same code as V8 10 has it: the instructions are in the Code itself, behind 128 bytes. */
+static void make_code_of_v8_10(void)
+{
+	uint64_t code = JIT - 128 + 1, other;
+	uint32_t size = 640;
+
+	make_code();
+	memcpy(&other, m.memory + JIT - 32 + 8, 8);
+	for (int i = 1; i < 3; i++)
+		memcpy(m.memory + code - 1 + 8 + 8 * i, m.memory + other - 1 + 8 * i, 8);
+	put(code - 1, object(T_CODE, 2) - 16);
+	memcpy(m.memory + code - 1 + 40, &size, 4);
+	memset(m.memory + other - 1, 0, 72);
+	m.words[V8_TYPE_STREAM] = T_CODE;
+	m.words[V8_STREAM_HEAD] = 128;
+	m.words[V8_STREAM_CODE] = m.words[V8_CODE_START] = 0;
+	m.words[V8_CODE_SIZE] = 40;
+	m.words[V8_CODE_DATA] = 16;
+	m.words[V8_CODE_POSITIONS] = 24;
 }
 
 TEST(inlined_functions)
@@ -882,15 +914,108 @@ TEST(inlined_functions)
 		{105, true, "inner:0 middle:5 outer:3 "},
 		{115, true, "outer:0 "}, /* the next call is another function's */
 		{305, true, "outer:0 "}, /* no call follows */
-		{639, false, "outer:5 "},
+		{499, false, "outer:5 "},
+		{501, false, "outer:0 "}, /* an exit */
 		{641, false, "outer:0 "}, /* of no code */
 	};
 
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(*cases); i++) {
+		make();
+		i % 2 ? make_code_of_v8_10() : make_code();
+		fprintf(stderr, "# at %u%s\n", cases[i / 2].offset,
+			cases[i / 2].exact ? ", exact" : "");
+		CHECK_STR(step_at(cases[i / 2].offset, cases[i / 2].exact), cases[i / 2].frames);
+	}
+}
+
+/* Code that Sparkplug has made of a function with four bytecodes: 1 byte, 3 bytes, a wide one of 4
+ * bytes, 2 bytes. What makes the frame has 20 bytes, and they have 10, 20, 200 and 5. */
+static uint64_t make_baseline(void)
+{
+	static const unsigned char bytes[] = {9, 10, 1, 2, 0, 10, 1, 0, 11, 1},
+				   offsets[] = {20, 10, 20, 0xc8, 1, 5};
+	uint64_t bytecode = object(T_BYTECODE, 11), table = object(T_BYTES, 4), code, positions;
+	uint64_t f = function(text("base"), m.script), context;
+
+	make_code();
+	memcpy(&context, m.memory + STACK + 0x100 - 8, 8);
+	memcpy(&code, m.memory + JIT - 32 + 8, 8);
+	positions = object(T_BYTES, 4);
+	set(positions, 8, number(sizeof(TABLE)));
+	memcpy(m.memory + positions - 1 + 16, TABLE, sizeof(TABLE));
+	set(bytecode, 8, number(sizeof(bytes)));
+	set(bytecode, 24, positions);
+	memcpy(m.memory + bytecode - 1 + 64, bytes, sizeof(bytes));
+	set(table, 8, number(sizeof(offsets)));
+	memcpy(m.memory + table - 1 + 16, offsets, sizeof(offsets));
+	set(code, 8, bytecode);
+	set(code, 16, table);
+	frame(0, f, context, bytecode, f);
+	m.words[V8_BYTECODES] = 12;
+	m.words[V8_BYTECODE_SIZES] = 0x01010101;
+	m.words[V8_BYTECODE_SIZES + 2] = 2u << 24 | 3 << 16 | 1 << 8;
+	m.words[V8_BYTECODE_SIZES + 64 + 2] = 3 << 16;
+	return table;
+}
+
+/* TABLE has position 0 up to bytecode 2, 5 up to 6, and then 9: lines 1, 2, 3. */
+TEST(code_of_sparkplug)
+{
+	static const struct {
+		uint32_t offset;
+		const char *frame;
+	} cases[] = {{3, "base:1 "},   {20, "base:1 "},  {29, "base:1 "},
+		     {30, "base:1 "},  {50, "base:2 "},  {249, "base:2 "},
+		     {250, "base:3 "}, {254, "base:3 "}, {255, "base:0 "}};
+
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		make();
-		make_code();
-		fprintf(stderr, "# at %u%s\n", cases[i].offset, cases[i].exact ? ", exact" : "");
-		CHECK_STR(step_at(cases[i].offset, cases[i].exact), cases[i].frames);
+		make_baseline();
+		fprintf(stderr, "# at %u\n", cases[i].offset);
+		CHECK_STR(step_at(cases[i].offset, true), cases[i].frame);
+		make();
+		make_baseline();
+		CHECK_STR(step_at(cases[i].offset + 1, false), cases[i].frame);
+	}
+}
+
+/* The table of offsets has not as many entries as there are bytecodes, or a size is not known. */
+TEST(code_of_sparkplug_does_not_fit)
+{
+	for (uint32_t n = 0; n < 6; n++) {
+		make();
+		set(make_baseline(), 8, number(n));
+		CHECK_STR(step_at(50, true), "base:0 ");
+	}
+	make();
+	make_baseline();
+	m.words[V8_BYTECODE_SIZES + 2] = 2u << 24 | 4 << 16 | 1 << 8;
+	CHECK_STR(step_at(50, true), "base:0 ");
+	make();
+	make_baseline();
+	m.words[V8_BYTECODES] = 11;
+	CHECK_STR(step_at(50, true), "base:0 ");
+	make();
+	make_baseline();
+	m.words[V8_BYTECODES] = 0;
+	CHECK_STR(step_at(50, true), "base:0 ");
+}
+
+/* Interrupted in a builtin without a frame, which has pushed two words: the call is right above
+ * them. An address in the code of another function is none. */
+TEST(a_builtin_without_a_frame)
+{
+	struct fusee_unwind *u = &m.native.u;
+
+	for (int other = 0; other < 2; other++) {
+		make();
+		make_baseline();
+		put(u->sp, 7);
+		put(u->sp + 8, number(3));
+		put(u->sp + 16, JIT + 51);
+		if (other)
+			put(u->fp - 32, object(T_BYTECODE, 9));
+		CHECK_STR(step_in(CODE + 0x200, true), other ? "base:0 " : "base:2 ");
 	}
 }
 

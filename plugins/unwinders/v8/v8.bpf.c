@@ -106,44 +106,51 @@ static int look_at_frame(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_v8_look_at_frame, look_at_frame)
 
-/* Emits the inlined functions of CODE, as find_inlined() `found`, and its positions: each unless it
- * was emitted before. */
-FUSEE_FN void emit_unknown_code(struct fusee_unwind *u, int found)
+/* Emits what is not yet known of CODE, which look_at_code() has found to be this. */
+FUSEE_FN void emit_unknown_code(struct fusee_unwind *u, int is)
 {
-	if (found && emit_code(u))
+	if ((is == CODE_NEW && emit_code(u)) || (is == CODE_BASELINE && emit_baseline(u)))
 		return;
 	u->scratch[KEY] = u->scratch[CODE_KEY];
-	if (!fusee_emitted(u, V8_POSITIONS, u->scratch[KEY]))
-		emit_positions(u, u->scratch[CODE], CODE_POSITIONS);
+	emit_positions(u, u->scratch[CODE], word(u, V8_CODE_POSITIONS));
 }
 
 /* Pushes the frame of the function of SHARED, if that can be read, and emits what is not yet known
  * of it. */
 FUSEE_FN void push_function(struct fusee_unwind *u)
 {
-	int found = FUSEE_CALL(fusee_v8_find_function, u, 0), offset = -1, at = -1, inlined = -1;
+	__u64 exact = is_exact(u) ? V8_IS_EXACT : 0;
+	struct near *n = near(u);
+	int found = FUSEE_CALL(fusee_v8_find_function, u, 0), offset = -1, at = -1, is = -1;
 
-	if (found < 0)
+	if (found < 0 || !n)
 		return;
 	/* Interpreted frames are in a builtin, so in the file. Code that has replaced an
 	 * interpreted loop still has a frame that looks like them. */
-	if (u->file)
+	if (u->file) {
 		offset = FUSEE_CALL(fusee_v8_bytecode_offset, u, 0);
-	else
+		if (offset < 0)
+			at = find_calling_code(u);
+		/* what called it need not be a call that has a place */
+		exact = V8_IS_EXACT;
+	} else {
+		n->instruction = exact ? u->pc : u->pc - 1;
 		at = FUSEE_CALL(fusee_v8_find_code, u, 0);
+	}
 	if (at >= 0)
-		inlined = FUSEE_CALL(fusee_v8_find_inlined, u, 0);
-	if (inlined >= 0)
+		is = FUSEE_CALL(fusee_v8_look_at_code, u, (__u32)at);
+	if (is >= 0)
 		fusee_push4(u, u->scratch[KEY],
-			    V8_IS_CODE | (is_exact(u) ? V8_IS_EXACT : 0) | (__u32)at,
+			    V8_IS_CODE | exact | (is == CODE_BASELINE ? V8_IS_BASELINE : 0) |
+				    (__u32)at,
 			    u->scratch[CODE_KEY], 0, 0);
 	else
 		fusee_push(u, u->scratch[KEY], (__u32)offset);
 	if (found && emit_function(u))
 		return;
-	if (inlined >= 0)
-		emit_unknown_code(u, inlined);
-	else if (offset >= 0 && !fusee_emitted(u, V8_POSITIONS, u->scratch[KEY]))
+	if (is >= 0)
+		emit_unknown_code(u, is);
+	else if (offset >= 0)
 		emit_positions(u, u->scratch[BYTECODE], word(u, V8_BYTECODE_POSITIONS));
 }
 

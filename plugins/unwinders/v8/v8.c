@@ -202,6 +202,19 @@ static int show_inlined(struct v8 *v, const struct fusee_raw_frame *frame,
 	return n;
 }
 
+/* The place of a frame of a function in code that was compiled of it. */
+static struct v8_place place_in_code(struct v8 *v, const struct fusee_raw_frame *frame,
+				     const struct v8_named *function, const struct v8_named *code)
+{
+	const struct v8_process *p = v8_names_process(&v->processes, frame->process);
+	uint32_t offset = (uint32_t)frame->v[1];
+
+	if (!(frame->v[1] & V8_IS_BASELINE))
+		return v8_names_place(code, offset, frame->v[1] & V8_IS_EXACT);
+	return p ? v8_names_baseline_place(p->words, function, code, offset)
+		 : (struct v8_place){0, -1, false};
+}
+
 static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)
 {
 	struct v8 *v = ctx;
@@ -217,8 +230,8 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 	if (frame->v[1] & V8_IS_CODE) {
 		code = v8_names_function(&v->processes, frame->process, frame->v[2]);
 		if (code)
-			at = v8_names_place(code, (uint32_t)frame->v[1], frame->v[1] & V8_IS_EXACT);
-		if (at.known)
+			at = place_in_code(v, frame, named, code);
+		if (at.known && !(frame->v[1] & V8_IS_BASELINE))
 			n = show_inlined(v, frame, code, &at, out);
 	} else if (frame->v[1] != V8_NO_OFFSET) {
 		at = v8_names_place(named, (uint32_t)frame->v[1], false);
@@ -250,7 +263,7 @@ static const struct fusee_runtime runtimes[] = {
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.flags = FUSEE_UNWINDER_LATE,
-	.slab_version = 3,
+	.slab_version = 4,
 	.frame_type = "v8js",
 	.reasons = reasons,
 	.bpf = v8_bpf,

@@ -3,6 +3,9 @@
 #ifndef V8_WORDS_H
 #define V8_WORDS_H
 
+#define V8_SCALES 3
+#define V8_MOST_BYTECODES 256
+
 /* Words of the table: constants of the library. Names without more are offsets of fields, in bytes,
  * in the object that they begin with. */
 enum v8_word {
@@ -50,23 +53,38 @@ enum v8_word {
 	V8_TABLE_DATA,         /* of an array of bytes */
 	/* compiled code; 0 in a V8 that keeps it otherwise */
 	V8_TYPE_CODE,
-	V8_TYPE_STREAM, /* InstructionStream: what instructions are in, behind its head */
-	V8_CODE_START,
-	V8_CODE_SIZE,
+	V8_TYPE_STREAM, /* InstructionStream, or Code: what instructions are in, behind its head */
 	V8_STREAM_HEAD,
+	V8_STREAM_CODE, /* its Code; 0: it is itself the Code */
+	V8_CODE_START,  /* the address of its instructions; 0: they are behind its head */
+	V8_CODE_SIZE,
+	V8_CODE_DATA, /* for deoptimization; of Sparkplug's code: its bytecode */
+	V8_CODE_POSITIONS,
 	/* indices in its data for deoptimization */
 	V8_DEOPT_COUNT, /* of the functions that were inlined, which are the first literals */
 	V8_DEOPT_LITERALS,
-	V8_DEOPT_PLACES, /* where they were inlined */
-	V8_WORDS,
+	V8_DEOPT_PLACES,   /* where they were inlined */
+	V8_DEOPT_SHARED,   /* the SharedFunctionInfo, or an object with it */
+	V8_WRAPPED_SHARED, /* where it is in that object; 0: there is none */
+	V8_BYTECODES,      /* how many there are; 0: their sizes are not known */
+	/* The size of each in bytes, a byte each: with operands of one byte, of two, of four. */
+	V8_BYTECODE_SIZES,
+	V8_WORDS = V8_BYTECODE_SIZES + V8_SCALES * V8_MOST_BYTECODES / 4,
 };
 
-/* Kinds of emissions. The parts of a table of positions are V8_POSITIONS and the next kinds. */
+/* Kinds of emissions. Tables come in V8_PARTS parts, each of its own kind. */
 enum v8_kind { V8_FUNCTION = 1, V8_SCRIPT, V8_CODE, V8_POSITIONS };
+
+/* Tables of a function or code, in the order of their kinds from V8_POSITIONS on. */
+enum v8_table_of {
+	V8_TABLE_POSITIONS, /* of code of Sparkplug: which instructions are which bytecode's */
+	V8_TABLE_BYTECODE,  /* the bytecode of a function that Sparkplug has compiled */
+	V8_TABLES,
+};
 
 #define V8_NAME_BYTES 511u /* powers of two less one: the most that is emitted */
 #define V8_SCRIPT_BYTES 1023u
-#define V8_PART_BYTES 1024u /* of a table of positions */
+#define V8_PART_BYTES 1024u /* of a table */
 #define V8_PARTS 8u
 
 /* A text; its bytes follow, of a text of two-byte characters two for each. */
@@ -102,8 +120,8 @@ struct v8_code {
 	unsigned int functions, places;
 };
 
-/* A part of the table of positions of the function or code with this key: its kind is V8_POSITIONS
- * + i, and it has the bytes from i * V8_PART_BYTES on. Part 0 is emitted last. */
+/* A part of a table of the function or code with this key: its kind is V8_POSITIONS + the table *
+ * V8_PARTS + i, and it has the bytes from i * V8_PART_BYTES on. Part 0 is emitted last. */
 struct v8_positions {
 	unsigned int bytes; /* of the table; those of this part follow */
 };
@@ -122,7 +140,8 @@ struct v8_script {
  * code, whose key is the third word. */
 #define V8_NO_OFFSET 0xffffffffu
 #define V8_IS_CODE (1ull << 32)
-#define V8_IS_EXACT (2ull << 32) /* of compiled code: it was interrupted there */
+#define V8_IS_EXACT (2ull << 32)    /* of compiled code: it was interrupted there */
+#define V8_IS_BASELINE (4ull << 32) /* of compiled code: Sparkplug has compiled it */
 
 enum v8_reason {
 	V8_UNREADABLE = 1,
