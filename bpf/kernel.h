@@ -92,6 +92,7 @@ struct sampler_context {
  */
 enum bpf_func_id___has {
 	BPF_FUNC_get_current_task_btf___has = 158, /* 5.11 */
+	BPF_FUNC_get_attach_cookie___has = 174,    /* 5.15 */
 	BPF_FUNC_task_pt_regs___has = 175,         /* 5.15 */
 };
 
@@ -119,6 +120,7 @@ static long (*bpf_probe_read_kernel)(void *dst, __u32 size, const void *from) = 
 static __u64 (*bpf_get_current_ancestor_cgroup_id)(int level) = (void *)123;
 static void *(*bpf_get_current_task_btf)(void) = (void *)158;
 static void *(*bpf_task_storage_get)(void *map, void *task, void *value, __u64 flags) = (void *)156;
+static __u64 (*bpf_get_attach_cookie)(void *ctx) = (void *)174;
 static void *(*bpf_task_pt_regs)(void *task) = (void *)175;
 
 #define BPF_F_CURRENT_CPU 0xffffffffull

@@ -100,33 +100,124 @@ FUSEE_FN void describe(struct record_tick *r, __u64 ids)
 	r->value = p ? p->value : 0;
 }
 
-/* ---- the deciding half ---- */
-
 /* A hit of this value. It is a sample for certain if that is a period or more, and then represents
  * itself; else with the probability of their ratio, and then it represents a period. */
-FUSEE_FN void probe_hit(void *context, __u64 value)
+FUSEE_FN void probe_hit(void *context, struct probe_cpu *p, __u64 value)
 {
-	__u64 ids = bpf_get_current_pid_tgid(), period;
 	struct sampler_settings *o = settings();
-	struct probe_cpu *p = probe_cpu();
+	__u64 period = o ? READ_ONCE(o->probe_period) : 0;
 
-	if (!o || !p)
-		return;
-	period = READ_ONCE(o->probe_period);
-	if (!period || !is_selected_process(o, ids >> 32))
-		return;
 	count_hit(p, PROBE_HITS, 1);
 	count_hit(p, PROBE_VALUE, value);
-	if (value < period && bpf_get_prandom_u32() * period >= value << 32)
+	if (!period || (value < period && bpf_get_prandom_u32() * period >= value << 32))
 		return;
 	probe_take(context, p, value, value < period ? period : value);
 }
+
+/* NULL: the hit is of no selected process, or hits are no samples now. */
+FUSEE_FN struct probe_cpu *probe_selected(void)
+{
+	struct sampler_settings *o = settings();
+
+	if (!o || !READ_ONCE(o->probe_period) ||
+	    !is_selected_process(o, bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	return probe_cpu();
+}
+
+/* ---- the deciding half: calls ---- */
 
 /* Each call of a function. */
 SEC("uprobe")
 int sampler_probe_call(struct user_regs *regs)
 {
-	probe_hit(regs, 1);
+	struct probe_cpu *p = probe_selected();
+
+	if (p)
+		probe_hit(regs, p, 1);
+	return 0;
+}
+
+/* ---- the deciding half: allocations ---- */
+
+#define ALLOC_MOST (1ull << 47) /* no process has more */
+
+FUSEE_FN __u64 alloc_product(__u64 n, __u64 size)
+{
+	return n < 1ull << 31 && size < 1ull << 31 ? n * size
+	       : n <= 1                            ? n * size
+	       : size <= 1                         ? n * size
+						   : ALLOC_MOST;
+}
+
+/* Bytes that the call asks for, and 1 for none; 0: it does not ask for any, or for too many. */
+FUSEE_FN __u64 alloc_bytes(const struct user_regs *regs, __u32 kind)
+{
+	__u64 bytes, first = regs->rdi, second = regs->rsi, third = regs->rdx;
+
+	if (kind == ALLOC_REALLOC && first && !second)
+		return 0; /* frees */
+	if (kind == ALLOC_REALLOC || kind == ALLOC_ALIGNED)
+		bytes = second;
+	else if (kind == ALLOC_POSIX)
+		bytes = third;
+	else if (kind == ALLOC_CALLOC)
+		bytes = alloc_product(first, second);
+	else if (kind == ALLOC_REALLOCARRAY)
+		bytes = alloc_product(second, third);
+	else
+		bytes = first;
+	if (bytes >= ALLOC_MOST)
+		return 0;
+	return bytes ? bytes : 1;
+}
+
+FUSEE_FN __u32 alloc_rank(__u32 kind)
+{
+	return kind >= ALLOC_POSIX ? 2 : kind != ALLOC_MALLOC;
+}
+
+/* Was this function called by that of the newest hit, or did that jump to it as its last act? Then
+ * the stack is as at its begin, which is also so if one place calls both in turn: hence the ranks
+ * and the values. */
+FUSEE_FN int alloc_is_nested(const struct alloc_call *c, const struct alloc_call *newest)
+{
+	if (c->tid != newest->tid || alloc_rank(c->kind) >= alloc_rank(newest->kind))
+		return 0;
+	if (c->sp == newest->sp)
+		return c->returns == newest->returns && c->value == newest->value;
+	return c->sp < newest->sp && c->returns - newest->lo < newest->bytes;
+}
+
+/* The begin of an allocator's function. */
+SEC("uprobe")
+int sampler_probe_alloc(struct user_regs *regs)
+{
+	struct probe_cpu *p = probe_selected();
+	struct alloc_call c = {};
+	__u64 cookie;
+
+	if (!p || !kernel_has(get_attach_cookie))
+		return 0;
+	cookie = bpf_get_attach_cookie(regs);
+	c.kind = cookie & 0xff;
+	c.bytes = cookie >> 8;
+	c.value = alloc_bytes(regs, c.kind);
+	if (!c.value)
+		return 0;
+	c.tid = bpf_get_current_pid_tgid();
+	c.sp = regs->rsp;
+	c.lo = regs->rip;
+	if (fusee_bpf_probe_read_user(&c.returns, 8, (const void *)c.sp))
+		c.returns = 0;
+	if (alloc_is_nested(&c, &p->newest)) {
+		count_hit(p, PROBE_NESTED, 1);
+		if (c.sp == p->newest.sp)
+			p->newest.kind = c.kind; /* which may jump to another */
+		return 0;
+	}
+	p->newest = c;
+	probe_hit(regs, p, c.value);
 	return 0;
 }
 #endif

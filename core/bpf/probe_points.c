@@ -25,7 +25,7 @@ struct found {
 	uint32_t n;
 	bool full; /* there are more */
 	struct {
-		uint64_t offset;
+		uint64_t offset, bytes;
 		uint32_t function; /* its index in the list */
 	} at[MOST_FOUND];
 };
@@ -75,7 +75,7 @@ static bool offset_of(struct elf *e, uint64_t vaddr, uint64_t *offset)
 	return false;
 }
 
-static void add_found(struct found *f, uint64_t offset, uint32_t function)
+static void add_found(struct found *f, uint64_t offset, uint64_t bytes, uint32_t function)
 {
 	for (uint32_t i = 0; i < f->n; i++)
 		if (f->at[i].offset == offset)
@@ -84,6 +84,7 @@ static void add_found(struct found *f, uint64_t offset, uint32_t function)
 	if (f->full)
 		return;
 	f->at[f->n].offset = offset;
+	f->at[f->n].bytes = bytes;
 	f->at[f->n++].function = function;
 }
 
@@ -109,7 +110,7 @@ static int add_symbol(const struct search *q, struct elf *e, const Elf64_Sym *s,
 	}
 	if (s->st_shndx == SHN_UNDEF || !offset_of(e, s->st_value + f->plus, &offset))
 		return 0; /* it is of another file, or no code */
-	add_found(q->found, offset, i);
+	add_found(q->found, offset, s->st_size, i);
 	return 0;
 }
 
@@ -173,16 +174,25 @@ static int say(char **why, int r, const char *format, const char *a, const char 
 	return r;
 }
 
-static int add_point(struct probe_points *p, const char *path, uint64_t offset,
-		     enum probe_program program)
+static int add_point(struct probe_points *p, const char *path, const struct search *q, uint32_t i)
 {
-	char *copy = strdup(path);
+	uint32_t function = q->found->at[i].function;
+	char *copy;
 
+	if (function >= q->n)
+		return 0;
+	copy = strdup(path);
 	if (!copy || !ARRAY_ROOM(p->at, p->n, p->cap)) {
 		free(copy);
 		return -ENOMEM;
 	}
-	p->at[p->n++] = (struct probe_point){copy, offset, program};
+	p->at[p->n++] = (struct probe_point){
+		.path = copy,
+		.offset = q->found->at[i].offset,
+		.program = q->functions[function].program,
+		.kind = q->functions[function].kind,
+		.bytes = q->found->at[i].bytes,
+	};
 	return 0;
 }
 
@@ -202,13 +212,8 @@ static int add_all(struct probe_points *p, const char *path, const struct search
 {
 	int r = 0;
 
-	for (uint32_t i = 0; !r && i < q->found->n && i < MOST_FOUND; i++) {
-		uint32_t function = q->found->at[i].function;
-
-		if (function < q->n)
-			r = add_point(p, path, q->found->at[i].offset,
-				      q->functions[function].program);
-	}
+	for (uint32_t i = 0; !r && i < q->found->n && i < MOST_FOUND; i++)
+		r = add_point(p, path, q, i);
 	if (r)
 		return say(why, r, "%s%s", strerror(-r), "");
 	if (q->found->full)
@@ -231,6 +236,28 @@ static int find_in(struct probe_points *p, const char *path, struct search *q, c
 	return r ? explain(r, path, text, why) : add_all(p, path, q, why);
 }
 
+static int find(struct probe_points *p, const char *path, struct search *q, char **why)
+{
+	int r;
+
+	q->found = mmap(NULL, sizeof(*q->found), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
+	if (q->found == MAP_FAILED)
+		return say(why, -errno, "no memory%s%s", "", "");
+	r = find_in(p, path, q, why);
+	munmap(q->found, sizeof(*q->found));
+	return r;
+}
+
+int probe_points_find_open(struct probe_points *p, int fd, const struct probe_function *f,
+			   uint32_t n, char **why)
+{
+	struct search q = {.fd = fd, .functions = f, .n = n};
+
+	*why = NULL;
+	return find(p, "", &q, why);
+}
+
 int probe_points_find(struct probe_points *p, const char *path, const struct probe_function *f,
 		      uint32_t n, char **why)
 {
@@ -245,14 +272,7 @@ int probe_points_find(struct probe_points *p, const char *path, const struct pro
 		free(absolute);
 		return say(why, r, "cannot open '%s': %s", path, strerror(-r));
 	}
-	q.found = mmap(NULL, sizeof(*q.found), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		       -1, 0);
-	if (q.found == MAP_FAILED) {
-		r = say(why, -errno, "no memory%s%s", "", "");
-	} else {
-		r = find_in(p, absolute, &q, why);
-		munmap(q.found, sizeof(*q.found));
-	}
+	r = find(p, absolute, &q, why);
 	close(q.fd);
 	free(absolute);
 	return r;

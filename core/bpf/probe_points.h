@@ -10,7 +10,8 @@
 
 /* The programs at probes, which know the value of a hit. */
 enum probe_program {
-	PROBE_CALL, /* each hit has the value 1 */
+	PROBE_CALL,  /* each hit has the value 1 */
+	PROBE_ALLOC, /* the value is the bytes that the call asks for; by enum alloc_kind */
 	PROBE_PROGRAMS
 };
 
@@ -18,6 +19,8 @@ struct probe_point {
 	char *path;      /* absolute */
 	uint64_t offset; /* in the file */
 	enum probe_program program;
+	uint32_t kind;  /* of struct probe_function */
+	uint64_t bytes; /* of the function's code */
 };
 
 struct probe_points {
@@ -30,6 +33,7 @@ struct probe_function {
 	const char *name; /* as in the file's symbol tables, without a version */
 	uint64_t plus;
 	enum probe_program program;
+	uint32_t kind; /* that the program receives */
 };
 
 /* Adds the places of those functions that the file has: in .symtab and .dynsym. The file is read by
@@ -37,6 +41,9 @@ struct probe_function {
  * in *why, malloc'ed or NULL. */
 int probe_points_find(struct probe_points *, const char *path, const struct probe_function *,
 		      uint32_t n, char **why);
+/* The same of a file that is open, whose points have no path. */
+int probe_points_find_open(struct probe_points *, int fd, const struct probe_function *, uint32_t n,
+			   char **why);
 /* The same of "PATH:FUNCTION" or "PATH:FUNCTION+OFFSET", for PROBE_CALL. -EINVAL: it is neither. */
 int probe_points_parse(struct probe_points *, const char *text, char **why);
 void probe_points_fini(struct probe_points *);

@@ -15,7 +15,8 @@
 
 const char *const probe_result_texts[PROBE_RESULT_COUNT] = {PROBE_RESULTS(PROBE_TEXT)};
 
-static const char *const programs[PROBE_PROGRAMS] = {[PROBE_CALL] = "sampler_probe_call"};
+static const char *const programs[PROBE_PROGRAMS] = {
+	[PROBE_CALL] = "sampler_probe_call", [PROBE_ALLOC] = "sampler_probe_alloc"};
 
 int probes_open(struct bpf_sampler *b)
 {
@@ -52,16 +53,18 @@ static int explain(int r, const struct probe_point *p, char **why)
 	return r;
 }
 
-static int attach(struct bpf_sampler *b, const struct probe_point *p)
+static int attach(struct bpf_sampler *b, const struct probe_point *p, pid_t pid, const char *path)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, o);
 	struct bpf_program *program = bpf_object__find_program_by_name(b->object,
 								       programs[p->program]);
 	struct bpf_link *link;
 
+	if (p->program == PROBE_ALLOC)
+		o.bpf_cookie = ALLOC_COOKIE(p->kind, p->bytes);
 	if (!program || !ARRAY_ROOM(b->probes.links, b->probes.n, b->probes.cap))
 		return program ? -ENOMEM : -ENOENT;
-	link = bpf_program__attach_uprobe_opts(program, -1, p->path, p->offset, &o);
+	link = bpf_program__attach_uprobe_opts(program, pid, path, p->offset, &o);
 	if (!link)
 		return -errno;
 	b->probes.links[b->probes.n++] = link;
@@ -74,10 +77,22 @@ int bpf_probes_attach(struct bpf_sampler *b, const struct probe_points *points, 
 
 	*why = NULL;
 	for (size_t i = 0; !r && i < points->n; i++) {
-		r = attach(b, &points->at[i]);
+		r = attach(b, &points->at[i], -1, points->at[i].path);
 		if (r)
 			explain(r, &points->at[i], why);
 	}
+	return r;
+}
+
+int bpf_probes_attach_to(struct bpf_sampler *b, pid_t pid, int fd,
+			 const struct probe_points *points)
+{
+	char path[64];
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	for (size_t i = 0; !r && i < points->n; i++)
+		r = attach(b, &points->at[i], pid, path);
 	return r;
 }
 

@@ -3,6 +3,8 @@
 #ifndef BPF_PROBES_H
 #define BPF_PROBES_H
 
+#include <sys/types.h>
+
 #include "../../bpf/probe_maps.h"
 #include "bpf/probe_points.h"
 #include "bpf/sampler.h"
@@ -13,6 +15,9 @@ extern const char *const probe_result_texts[PROBE_RESULT_COUNT];
 /* Puts probes at these places, for all processes that map the files, now or later; only hits of
  * selected processes can be samples. 0; or -errno and, in *why, a malloc'ed sentence or NULL. */
 int bpf_probes_attach(struct bpf_sampler *, const struct probe_points *, char **why);
+/* The same of a file that is open, for one process (-1: all), and what has its memory. 0 or -errno.
+ */
+int bpf_probes_attach_to(struct bpf_sampler *, pid_t, int fd, const struct probe_points *);
 /* From now on hits are samples: those of this value for certain, others with the probability of the
  * ratio. 0: no hits are. */
 void bpf_probes_set_period(struct bpf_sampler *, uint32_t period);

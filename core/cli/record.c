@@ -131,7 +131,7 @@ static const struct cli_option options[] = {
 	 MEMBER(session.o.hz)},
 	{"event", 'e', "EVENT",
 	 "what is sampled, in place of CPU time: offcpu (time in which\n"
-	 "threads wait), cycles, page-faults .., a tracepoint, as\n"
+	 "threads wait), alloc (memory), cycles, page-faults .., a tracepoint, as\n"
 	 "sched:sched_switch, or calls of a function: uprobe:PATH:FUNCTION",
 	 CLI_CALL, .set = set_event, .words = event_kind_names},
 	{"period", 'c', "N", "a sample for each N events of -e; default by the event", CLI_COUNT,

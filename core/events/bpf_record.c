@@ -110,6 +110,7 @@ bool bpf_record_sample(struct bpf_record_reader *reader, uint64_t time, uint32_t
 			     .share = r->tick.head.share,
 			     .chosen.is = r->tick.head.flags & RECORD_CHOSEN,
 			     .chosen.words = {r->tick.words[0], r->tick.words[1]},
+			     .value = r->tick.head.flags & RECORD_HIT ? r->tick.value : 0,
 			     .abi = 2,
 			     .stop = r->stop,
 			     .continuations.since = r->continued,

@@ -49,7 +49,8 @@ static const struct event_kind kinds[] = {
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 const char event_kind_names[] =
-	"cycles instructions cache-references cache-misses branches branch-misses ref-cycles "
+	"alloc cycles instructions cache-references cache-misses branches branch-misses "
+	"ref-cycles "
 	"dTLB-load-misses LLC-load-misses context-switches cpu-migrations page-faults minor-faults "
 	"major-faults";
 

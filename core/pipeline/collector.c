@@ -211,6 +211,24 @@ int collector_add(struct collector *c, const struct process *p, uint32_t set, ui
 	return r;
 }
 
+int collector_add_hit(struct collector *c, const struct process *p, const struct collected_hit *hit,
+		      const char *comm, const struct walk *w, uint32_t reason, uint64_t weight,
+		      const struct collected_at *at)
+{
+	struct sample_key k = {.tid = hit->tid, .reason = reason};
+	int r = add_key(c, p, hit->set, comm, w, at, &k);
+
+	if (r)
+		return r;
+	r = k.comm == DICT_NONE || k.stack == DICT_NONE ? -ENOMEM : count(c, &k, 1, weight, at);
+	if (!r && c->last.n) {
+		c->last.hits = (uint64_t)((double)weight / (double)hit->value * HIT_PARTS);
+		c->sums[c->last.sample[0]].hits += c->last.hits;
+	}
+	charge(c, k.process);
+	return r;
+}
+
 int collector_add_parts(struct collector *c, const struct process *p,
 			const struct collected_parts *parts, const char *comm, const struct walk *w,
 			uint32_t reason, const struct collected_at *at)
@@ -269,6 +287,7 @@ void collector_set_ids(struct collector *c, const struct sample_ids *ids)
 		}
 		c->of_ids[id].count += c->last.count[i];
 		c->of_ids[id].weight += c->last.weight[i];
+		c->of_ids[id].hits += i ? 0 : c->last.hits;
 		if (!i && c->last.timed)
 			times[c->times.len / sizeof(*times) - 1].ids = id;
 	}
@@ -291,6 +310,7 @@ int collector_without_ids(const struct collector *c, struct sample_sum **ret)
 
 		rest[k->sample].count -= c->of_ids[i].count;
 		rest[k->sample].weight -= c->of_ids[i].weight;
+		rest[k->sample].hits -= c->of_ids[i].hits;
 	}
 	*ret = rest;
 	return 0;

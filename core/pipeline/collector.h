@@ -30,6 +30,9 @@ struct sample_key {
 	uint32_t cpu;     /* and 1, if samples have times; 0: not known */
 };
 
+/* Of a sample that represents a weight, as it is of a hit of that value: the hits. */
+#define HIT_PARTS 1024u
+
 /* When and where a sample was taken, where that is kept. */
 struct collected_at {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
@@ -49,7 +52,8 @@ struct ids_key {
 
 struct sample_sum {
 	uint64_t count;
-	uint64_t weight; /* ns of CPU time, or off the CPU */
+	uint64_t weight; /* ns of CPU time, or off the CPU; or the value of hits */
+	uint64_t hits;   /* that the samples represent, in parts of HIT_PARTS */
 };
 
 /* A process under one label set. */
@@ -70,9 +74,15 @@ struct collected_parts {
 /* The samples that a call has added: of two keys at most. */
 struct collected_last {
 	uint32_t sample[2], count[2]; /* ids in samples */
-	uint64_t weight[2];
+	uint64_t weight[2], hits;     /* hits: of the first */
 	uint32_t n;
 	bool timed;
+};
+
+/* A hit of a probe, likewise. */
+struct collected_hit {
+	uint32_t set, tid;
+	uint64_t value; /* not 0 */
 };
 
 struct collector {
@@ -113,6 +123,10 @@ void collector_set_own_limit(struct collector *, uint64_t bytes);
 int collector_add(struct collector *, const struct process *, uint32_t set, uint32_t tid,
 		  const char *comm, const struct walk *, uint32_t reason, uint64_t weight_ns,
 		  const struct collected_at *at);
+/* The same of a hit of this value, which represents the weight of all. */
+int collector_add_hit(struct collector *, const struct process *, const struct collected_hit *,
+		      const char *comm, const struct walk *, uint32_t reason, uint64_t weight,
+		      const struct collected_at *at);
 /* The same of a sampler's: a sample for each part. Its time is of the first. */
 int collector_add_parts(struct collector *, const struct process *, const struct collected_parts *,
 			const char *comm, const struct walk *, uint32_t reason,

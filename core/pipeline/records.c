@@ -19,6 +19,7 @@ static struct sample sample_of(struct pipeline *p, const struct record_tick *t, 
 			       .share = t->head.share,
 			       .chosen.is = t->head.flags & RECORD_CHOSEN,
 			       .chosen.words = {t->words[0], t->words[1]},
+			       .value = t->head.flags & RECORD_HIT ? t->value : 0,
 			       .abi = 2};
 }
 

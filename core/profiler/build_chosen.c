@@ -4,9 +4,35 @@
 #include <string.h>
 
 #include "plugin/instance.h"
+#include "profiler/build_profile.h"
 #include "symbolizer/symbolizer.h"
 
 #define MOST_FRAMES 32u /* of the interrupt, of its program and of the sampler's */
+
+const char *build_types(struct builder *b, const struct build_options *o,
+			const struct fusee_instance *chooser, const char **unit)
+{
+	const struct fusee_sampler_ops *ops = chooser ? chooser->descriptor->ops : NULL;
+	const char *type = o->event ? o->event : "cpu";
+
+	*unit = o->hits ? "bytes" : o->event ? "count" : "nanoseconds";
+	if (o->chosen && ops) {
+		type = ops->type;
+		*unit = ops->unit;
+	}
+	builder_type(b, "samples", "count");
+	builder_type(b, type, *unit);
+	if (o->wall && ops)
+		builder_type(b, ops->type, ops->unit);
+	if (o->hits)
+		builder_type(b, "alloc_objects", "count");
+	return type;
+}
+
+int64_t build_hits(const struct build_options *o, const struct sample_sum *sum)
+{
+	return o->hits ? (int64_t)((sum->hits + HIT_PARTS / 2) / HIT_PARTS) : 0;
+}
 
 bool build_chosen_label(const struct fusee_instance *chooser, uint32_t part,
 			struct fusee_label *ret)

@@ -446,8 +446,9 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 	uint32_t count = 0, nset = 0;
 	const struct fusee_label *set = NULL;
 	bool apart = k->part && n->o->wall;
-	int64_t values[3] = {(int64_t)sum->count, apart ? 0 : (int64_t)sum->weight,
-			     apart ? (int64_t)sum->weight : 0};
+	int64_t weight = (int64_t)sum->weight;
+	int64_t values[3] = {(int64_t)sum->count, apart ? 0 : weight,
+			     apart ? weight : build_hits(n->o, sum)};
 
 	if (n->o->labels && !n->o->one_set)
 		set = n->o->labels(n->o->arg, proc->set, &nset);
@@ -535,21 +536,11 @@ static void add_program(struct build *n)
 static void describe(struct build *n)
 {
 	struct fusee_profile *p = builder_profile(n->b);
-	const struct fusee_sampler_ops *ops = n->chooser ? n->chooser->descriptor->ops : NULL;
-	const char *type = n->o->event ? n->o->event : "cpu";
-	const char *unit = n->o->event ? "count" : "nanoseconds";
+	const char *unit, *type = build_types(n->b, n->o, n->chooser, &unit);
 
-	if (n->o->chosen && ops) {
-		type = ops->type;
-		unit = ops->unit;
-	}
 	n->native = builder_cstr(n->b, "native");
 	n->kernel = builder_cstr(n->b, "kernel");
 	n->go = builder_cstr(n->b, "go");
-	builder_type(n->b, "samples", "count");
-	builder_type(n->b, type, unit);
-	if (n->o->wall && ops)
-		builder_type(n->b, ops->type, ops->unit);
 	p->default_type = 1;
 	p->kind = builder_cstr(n->b, type);
 	p->period_type = builder_cstr(n->b, type);

@@ -21,6 +21,7 @@ struct build_options {
 	uint64_t period_ns; /* of the default rate, or a number of events of `event` */
 	const char *event;  /* what was sampled, "cycles"; NULL: CPU time */
 	bool chosen;        /* by the profiler's chooser, which says type and unit */
+	bool hits;          /* allocations: how many is a third type, beside their bytes */
 	bool wall;          /* what it has chosen is a third type, beside CPU time */
 	/* The labels of a label set, valid until the next call; NULL: samples have the labels
 	 * `process` and `thread` only. */

@@ -39,6 +39,11 @@ enum source {
 	SOURCE_KEYS
 };
 
+bool session_is_alloc(const struct session_options *o)
+{
+	return o->event.probes && !strcmp(o->event.name, SESSION_ALLOC);
+}
+
 /* ---- opening ---- */
 
 char *session_cache_dir(void)
@@ -290,6 +295,13 @@ int session_open(struct session *s)
 		return r;
 	watch_processes(s);
 	profiler_prepare(&s->profiler);
+	if (!session_is_alloc(&s->o))
+		return 0;
+	if (allocators_new(&s->allocators, &s->profiler)) {
+		log_error("%s", strerror(ENOMEM));
+		return EX_OSERR;
+	}
+	allocators_update(s->allocators);
 	return 0;
 }
 
@@ -297,7 +309,11 @@ int session_open(struct session *s)
 
 static void prepare_held(void *arg)
 {
-	profiler_prepare_held(arg);
+	struct session *s = arg;
+
+	profiler_prepare_held(&s->profiler);
+	if (s->allocators)
+		allocators_update(s->allocators);
 }
 
 static int start_command(struct session *s)
@@ -307,7 +323,7 @@ static int start_command(struct session *s)
 	int r = command_start(&s->command);
 
 	if (!r && seized)
-		entry_pass(s->command.pid, prepare_held, &s->profiler);
+		entry_pass(s->command.pid, prepare_held, s);
 	if (r)
 		log_error("cannot run '%s': %s", name, strerror(-r));
 	if (!r && profiler_command_runs(&s->profiler)) {
@@ -356,7 +372,11 @@ static void on_timer(struct session *s)
 {
 	uint64_t expired;
 
-	if (read(s->timer, &expired, sizeof(expired)) > 0 && s->o.tick)
+	if (read(s->timer, &expired, sizeof(expired)) <= 0)
+		return;
+	if (s->allocators)
+		allocators_update(s->allocators);
+	if (s->o.tick)
 		s->o.tick(s, false);
 }
 
@@ -507,10 +527,19 @@ static const struct fusee_label *labels_of(void *arg, uint32_t set, uint32_t *n)
 	return process_labels_set(((struct session *)arg)->labels, set, n);
 }
 
+/* The type of values in profiles; NULL: that of CPU time. */
+static const char *type_of(const struct session_options *o)
+{
+	if (session_is_alloc(o))
+		return "alloc_space";
+	return *o->event.name ? o->event.name : NULL;
+}
+
 struct build_options session_build_options(struct session *s)
 {
 	return (struct build_options){.period_ns = session_period(s),
-				      .event = *s->o.event.name ? s->o.event.name : NULL,
+				      .event = type_of(&s->o),
+				      .hits = session_is_alloc(&s->o),
 				      .chosen = s->o.event.chosen,
 				      .wall = s->o.wall,
 				      .labels = s->labels ? labels_of : NULL,
@@ -521,6 +550,7 @@ struct build_options session_build_options(struct session *s)
 void session_close(struct session *s)
 {
 	command_close(&s->command);
+	allocators_free(s->allocators);
 	profiler_close(&s->profiler);
 	process_labels_free(s->labels);
 	if (s->epoll >= 0)

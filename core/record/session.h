@@ -15,10 +15,12 @@
 #include "record/internal/selection.h"
 #include "record/unwind_flags.h"
 #include "profile/builder.h"
+#include "profiler/allocators.h"
 #include "profiler/build_profile.h"
 #include "profiler/profiler.h"
 
 #define DEFAULT_HZ 99.0
+#define SESSION_ALLOC "alloc" /* the name of the event */
 
 struct session;
 
@@ -51,6 +53,7 @@ struct session {
 	struct session_options o;
 	struct command command;
 	struct profiler profiler;
+	struct allocators *allocators; /* NULL: they are not probed */
 	struct process_labels *labels; /* NULL: samples have no labels of targets */
 	int epoll, signals, timer;     /* descriptors; -1: not open */
 	uint32_t interrupts;           /* signals that end a recording, so far */
@@ -68,6 +71,8 @@ char *session_cache_dir(void);
 /* The sampler of this name. 0 or -EINVAL. */
 int session_sampler(const char *name, enum sampler_choice *ret);
 
+/* Are allocations sampled? Their values are bytes. */
+bool session_is_alloc(const struct session_options *);
 /* Defaults: 99 Hz, kernel stacks, inlined functions, the cache, no tick. */
 void session_init(struct session *);
 /* Opens everything and prepares the processes that run already. 0, or an exit code of sysexits.h

@@ -13,9 +13,10 @@
 #include "console/options.h"
 
 #define PROBE_PREFIX "uprobe:"
-#define LEAST_HZ 0.25      /* of a sampler: a period has 32 bits of ns */
-#define BESIDE "offcpu"    /* the sampler of --wall */
-#define EVENT_STACK 16384u /* bytes of stack that are copied with a sample */
+#define ALLOC_PERIOD (512u << 10) /* bytes */
+#define LEAST_HZ 0.25             /* of a sampler: a period has 32 bits of ns */
+#define BESIDE "offcpu"           /* the sampler of --wall */
+#define EVENT_STACK 16384u        /* bytes of stack that are copied with a sample */
 
 /* Several probes are sampled together. */
 static int add_probe(struct session_options *o, const char *text)
@@ -74,6 +75,11 @@ int session_event_set(struct session_options *o, const char *name)
 	dir = plugin_default_dir();
 	probe_points_fini(&o->probes);
 	o->event = (struct event_kind){0};
+	if (!strcmp(name, SESSION_ALLOC)) { /* its probes are found when processes are known */
+		o->event = (struct event_kind){
+			.name = SESSION_ALLOC, .period = ALLOC_PERIOD, .probes = &o->probes};
+		return 0;
+	}
 	if (strcmp(name, "cpu-clock") != 0 && strcmp(name, "task-clock") != 0)
 		r = dir ? find_event(o, dir, name, &error) : -ENOMEM;
 	free(dir);
@@ -119,10 +125,11 @@ static int check_chosen(const struct cli_command *command, const struct session_
 static int check_hits(const struct cli_command *command, const struct session_options *o)
 {
 	if (o->hz > DEFAULT_HZ || o->hz < DEFAULT_HZ)
-		return cli_bad_usage(command,
-				     "-F is a rate of CPU time: with -e %s, -c N takes one in N by "
-				     "chance",
-				     o->event.name);
+		return cli_bad_usage(
+			command,
+			"-F is a rate of CPU time: with -e %s, -c N takes one in N%s by "
+			"chance",
+			o->event.name, session_is_alloc(o) ? " bytes" : "");
 	if (o->profiler.sampler != SAMPLER_AUTO && o->profiler.sampler != SAMPLER_BPF)
 		return cli_bad_usage(command, "-e %s is sampled by BPF: leave --sampler out",
 				     o->event.name);
@@ -180,6 +187,9 @@ void session_event_log(const struct session *s, const char *part)
 
 	if (s->o.event.chosen && s->o.event.chosen->flags & FUSEE_SAMPLER_TIME)
 		log_info("%s, %g Hz, unwinding in the kernel", name, s->o.hz);
+	else if (session_is_alloc(&s->o))
+		log_info("%s, by chance a sample for each %llu bytes, unwinding in the kernel",
+			 name, (unsigned long long)session_period(s));
 	else if (s->o.event.probes && session_period(s) == 1)
 		log_info("%s, each call, unwinding in the kernel", name);
 	else if (s->o.event.probes)

@@ -43,7 +43,9 @@ static void print_stage(const struct loss_account *a, enum loss_stage stage, uin
 /* What hits are counted in. */
 static const char *unit_of(const struct session *s)
 {
-	return s->o.event.probes ? "calls" : s->o.event.name;
+	return session_is_alloc(&s->o) ? "bytes allocated"
+	       : s->o.event.probes     ? "calls"
+				       : s->o.event.name;
 }
 
 /* The sum of what a sampler has chosen. */
@@ -161,12 +163,35 @@ static void print_unfollowed(const struct session *s)
 			    stats.unfollowed);
 }
 
+/* Processes whose allocations are not in the profile. */
+static void print_unprobed(const struct session *s)
+{
+	struct allocator_counts c;
+
+	if (!s->allocators)
+		return;
+	c = allocators_counts(s->allocators);
+	if (c.unprobed)
+		log_warning("the allocators of %u processes were not probed: %s", c.unprobed,
+			    c.err == -E2BIG ? "too many run" : strerror(-c.err));
+}
+
 static void print_no_hits(const struct session *s)
 {
 	uint64_t counts[PROBE_RESULT_COUNT];
 
 	bpf_probes_counts(s->profiler.bpf, counts);
-	if (counts[PROBE_HITS])
+	if (s->allocators && !allocators_counts(s->allocators).processes)
+		fputs("  Nothing was sampled: no allocator was found in the target.\n\n", stderr);
+	else if (s->allocators)
+		fprintf(stderr,
+			"  Nothing was sampled: %llu calls requested %llu bytes, and a sample is "
+			"for "
+			"each %llu, by chance.\n\n",
+			(unsigned long long)counts[PROBE_HITS],
+			(unsigned long long)counts[PROBE_VALUE],
+			(unsigned long long)session_period(s));
+	else if (counts[PROBE_HITS])
 		fprintf(stderr,
 			"  Nothing was sampled: of %llu calls one in %llu is, by chance.\n\n",
 			(unsigned long long)counts[PROBE_HITS],
@@ -243,6 +268,7 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 	worker_refused(s->profiler.worker, print_refused, NULL);
 	print_unfollowed(s);
 	print_unkept(s);
+	print_unprobed(s);
 	if (a.counts.throttled)
 		log_warning("the kernel stopped sampling %llu times: it took too long "
 			    "(kernel.perf_cpu_time_max_percent);"

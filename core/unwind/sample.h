@@ -62,7 +62,8 @@ struct sample {
 		bool is;
 		uint32_t words[2];
 	} chosen;
-	uint8_t share;          /* of 256 such samples, those that were kept; 0: all */
+	uint64_t value; /* of a hit of a probe, which its period represents; 0: it is of none */
+	uint8_t share;  /* of 256 such samples, those that were kept; 0: all */
 	const uint64_t *kernel; /* addresses of kernel frames, leaf first */
 	uint32_t nkernel;
 	uint32_t abi;          /* 0: no user registers (a kernel thread), 1: 32 bit, 2: 64 bit */

@@ -214,6 +214,28 @@ TEST(a_frame_of_a_file_takes_few_bytes)
 	arena_fini(&arena);
 }
 
+/* Hits of less than a period represent several, in parts too. */
+TEST(hits)
+{
+	struct collected_hit hit = {.set = 1, .value = 400};
+	struct process p = {.id = 7};
+	struct collector *c;
+
+	stack.n = 0;
+	CHECK_INT(collector_new(&c), 0);
+	CHECK_INT(collector_add_hit(c, &p, &hit, "x", &stack, 0, 1000, NULL), 0);
+	CHECK_INT(collector_add_hit(c, &p, &hit, "x", &stack, 0, 1000, NULL), 0);
+	hit.value = 1000; /* for certain: it represents itself */
+	CHECK_INT(collector_add_hit(c, &p, &hit, "x", &stack, 0, 1000, NULL), 0);
+	CHECK_INT(c->count, 3);
+	CHECK_INT(c->weight_ns, 3000);
+	CHECK_INT(c->samples.n, 2);
+	CHECK_INT(c->sums[1].count, 3);
+	CHECK_INT(c->sums[1].weight, 3000);
+	CHECK_INT(c->sums[1].hits, 6 * HIT_PARTS);
+	collector_free(c);
+}
+
 /* A sample of two parts is one sample of two labels, and of no more value. */
 TEST(parts)
 {

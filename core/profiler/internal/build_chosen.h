@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What profiles show of the samples that a sampler has chosen. */
+/* What profiles show of the samples that a sampler has chosen, and of hits; and their types. */
 #ifndef PROFILER_BUILD_CHOSEN_H
 #define PROFILER_BUILD_CHOSEN_H
 
@@ -10,8 +10,16 @@
 
 #include "pipeline/collector.h"
 
+struct build_options;
+struct builder;
 struct kernel_names;
 
+/* Adds the types of values. Returns that of the weights, static or of the options, with its unit.
+ */
+const char *build_types(struct builder *, const struct build_options *,
+			const struct fusee_instance *chooser, const char **unit);
+/* How many hits the samples represent, where that is a value. */
+int64_t build_hits(const struct build_options *, const struct sample_sum *);
 /* The label of sample_key.part. false: it has none. */
 bool build_chosen_label(const struct fusee_instance *chooser, uint32_t part,
 			struct fusee_label *ret);
