@@ -2,6 +2,7 @@
 #include "profiler/allocators.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -51,6 +52,7 @@ struct allocators {
 	size_t n, cap;
 	struct hashmap seen; /* pid and file -> this */
 	struct allocator_counts counts;
+	bool warned; /* of processes that are probed late */
 };
 
 int allocators_new(struct allocators **ret, struct profiler *p)
@@ -63,10 +65,27 @@ int allocators_new(struct allocators **ret, struct profiler *p)
 	return 0;
 }
 
+/* Warns of a process that the target started: it ran before it could be probed. */
+static void warn_of_late(void *arg, struct process *proc)
+{
+	struct allocators *a = arg;
+	const struct profiler *p = a->profiler;
+
+	if (a->warned || !p->tree || !process_tree_has(p->tree, proc->pid))
+		return;
+	for (uint32_t i = 0; i < p->npids; i++)
+		if (p->pids[i] == proc->pid)
+			return;
+	a->warned = true;
+	log_warning("processes that the target starts are probed some milliseconds after their "
+		    "start: what they allocate before is not sampled");
+}
+
 void allocators_free(struct allocators *a)
 {
 	if (!a)
 		return;
+	process_each(a->profiler->pipeline->processes, warn_of_late, a);
 	for (size_t i = 0; i < a->n; i++)
 		probe_points_fini(&a->searched[i].points);
 	free(a->searched);
@@ -156,6 +175,7 @@ static void see(void *arg, struct process *proc)
 
 void allocators_update(struct allocators *a)
 {
+	process_each(a->profiler->pipeline->processes, warn_of_late, a);
 	process_each(a->profiler->pipeline->processes, see, a);
 }
 
