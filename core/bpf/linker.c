@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bpf/internal/loader.h"
+#include "sandbox/loader.h"
 
 #define ATTEMPTS 3   /* a crash, too, may be a lack of memory */
 #define PAUSE_MS 100 /* before the second attempt, twice as long before the third */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "bpf/internal/loader.h"
+#include "sandbox/loader.h"
 #include "process/elf.h"
 #include "sandbox/confine.h"
 

@@ -310,6 +310,13 @@ static struct bpf_sampler *new_sampler(const struct plugin_set *set,
 	return b;
 }
 
+static int attach_all(struct bpf_sampler *b, const struct bpf_sampler_options *o, char **why)
+{
+	int r = attach_tracepoints(b);
+
+	return !r && o->probes ? bpf_probes_attach(b, o->probes, why) : r;
+}
+
 /* Opens it with the set's labeler, or without. *labeler: its number, -1: none is linked. */
 static int open_with(struct bpf_sampler **ret, const struct plugin_set *set,
 		     const struct bpf_sampler_options *o, bool labels, int *labeler, char **why)
@@ -340,9 +347,7 @@ static int open_with(struct bpf_sampler **ret, const struct plugin_set *set,
 	if (r)
 		goto out;
 	what = "it cannot follow processes";
-	r = attach_tracepoints(b);
-	if (!r && o->probes)
-		r = bpf_probes_attach(b, o->probes, why);
+	r = attach_all(b, o, why);
 	if (r)
 		goto out;
 	what = "no memory";

@@ -123,22 +123,6 @@ static void unknown_option(struct plan_builder *b, const struct plan_instance *p
 			   plugin_kind_name(p->kind), p->plugin, name, GUESS_WORDS(g, ""));
 }
 
-static int set_number(void *at, const struct fusee_option *o, const char *value, char **text)
-{
-	double d, min = (double)o->min / 1000, max = (double)o->max / 1000;
-	char *end;
-
-	d = strtod(value, &end);
-	if (end == value || *end || !(d >= min && d <= max)) {
-		if (asprintf(text, "option '%s' must be a number from %g to %g, got '%s'", o->name,
-			     min, max, value) < 0)
-			*text = NULL;
-		return -EINVAL;
-	}
-	memcpy((char *)at + o->offset, &d, sizeof(d));
-	return 0;
-}
-
 /* A setting that instances of a kind have. */
 static int set_core(struct core_settings *c, const struct fusee_option *o,
 		    const struct option_value *v, char **text)
@@ -146,7 +130,7 @@ static int set_core(struct core_settings *c, const struct fusee_option *o,
 	*text = NULL;
 	if (o->type != PLAN_NUMBER)
 		return options_set(c, o, v, text);
-	return set_number(c, o, v->kind == OPTION_TEXT ? v->text : "{..}", text);
+	return settings_number(c, o, v->kind == OPTION_TEXT ? v->text : "{..}", text);
 }
 
 static int core_defaults(struct core_settings *c, const struct fusee_table *common)
@@ -158,7 +142,7 @@ static int core_defaults(struct core_settings *c, const struct fusee_table *comm
 		char *text = NULL;
 
 		if (o->type == PLAN_NUMBER)
-			r = set_number(c, o, o->def, &text);
+			r = settings_number(c, o, o->def, &text);
 		else if (o->type != PLAN_RULES)
 			r = options_set_text(c, o, o->def, &text);
 		free(text);
@@ -482,7 +466,7 @@ int plan_builder_set(struct plan_builder *b, const struct fusee_option *o,
 		return -EINVAL;
 	if (o->type != PLAN_NUMBER)
 		return options_set(b->plan, o, v, text);
-	return set_number(b->plan, o, v->kind == OPTION_TEXT ? v->text : "{..}", text);
+	return settings_number(b->plan, o, v->kind == OPTION_TEXT ? v->text : "{..}", text);
 }
 
 /* ---- beginning and end ---- */

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/settings.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "bpf/sampler.h"
 #include "config/plan.h"
@@ -310,3 +314,19 @@ const struct plan_settings plan_settings[SETTINGS_N] = {
 		 TABLE(symbols)},
 	[SETTINGS_BUDGET] = {"budget", "What profiling may cost.", TABLE(budget)},
 };
+
+int settings_number(void *at, const struct fusee_option *o, const char *value, char **text)
+{
+	double d, min = (double)o->min / 1000, max = (double)o->max / 1000;
+	char *end;
+
+	d = strtod(value, &end);
+	if (end == value || *end || !(d >= min && d <= max)) {
+		if (asprintf(text, "option '%s' must be a number from %g to %g, got '%s'", o->name,
+			     min, max, value) < 0)
+			*text = NULL;
+		return -EINVAL;
+	}
+	memcpy((char *)at + o->offset, &d, sizeof(d));
+	return 0;
+}

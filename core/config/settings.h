@@ -47,6 +47,9 @@ enum sink_names { NAMES_LOCAL, NAMES_SERVER };
 /* Offsets are those of struct core_settings. */
 extern const struct fusee_table plan_sink_options, plan_unwinder_options, plan_sampler_options;
 
+/* Sets an option of type PLAN_NUMBER of the struct at `at`. 0; or -EINVAL with a sentence in *text,
+ * malloc'ed or NULL. */
+int settings_number(void *at, const struct fusee_option *, const char *value, char **text);
 /* The core options of a kind of plugin. */
 const struct fusee_table *plan_core_options(uint32_t kind);
 /* An option of a plugin, or an option that all plugins of its kind have. NULL: there is none. */

@@ -17,7 +17,7 @@
 #include "console/options.h"
 #include "record/selection_names.h"
 #include "record/session.h"
-#include "record/unwind_flags.h"
+#include "config/unwind_flags.h"
 #include "process/procfs.h"
 #include "profiler/build_profile.h"
 #include "stop/rights.h"

@@ -13,7 +13,7 @@
 #include "record/internal/command.h"
 #include "record/internal/process_labels.h"
 #include "record/internal/selection.h"
-#include "record/unwind_flags.h"
+#include "config/unwind_flags.h"
 #include "profile/builder.h"
 #include "profiler/allocators.h"
 #include "profiler/build_profile.h"

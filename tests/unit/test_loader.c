@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/bpf
+// check: fast, covers core/sandbox
 /* However a child ends, or does not, there is one answer, and nothing of it remains. */
-#include "bpf/internal/loader.h"
+#include "sandbox/loader.h"
 
 #include <dirent.h>
 #include <sys/resource.h>

@@ -2,7 +2,7 @@
 /*
  * Links BPF objects into one: the sampler's program with the steps of unwinders, some of which come
  * from plugins of others. libbpf's linker and libelf are not made for hostile input or for lack of
- * memory, so a child process (loader.h) does it.
+ * memory, so a child process (sandbox/loader.h) does it.
  */
 #ifndef BPF_LINKER_H
 #define BPF_LINKER_H

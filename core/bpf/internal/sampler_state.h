@@ -12,7 +12,7 @@
 #include "../../../bpf/maps.h"
 #include "base/hashmap.h"
 #include "bpf/internal/linker.h"
-#include "bpf/internal/loader.h"
+#include "sandbox/loader.h"
 #include "bpf/publish.h"
 #include "bpf/sampler.h"
 #include "inspection/used_pages.h"

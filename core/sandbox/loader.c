@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bpf/internal/loader.h"
+#include "sandbox/loader.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "record/unwind_flags.h"
+#include "config/unwind_flags.h"
 
 #include <errno.h>
 #include <string.h>

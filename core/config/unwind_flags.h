@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --unwind of `record` and `top`: options of unwinders. */
-#ifndef RECORD_UNWIND_FLAGS_H
-#define RECORD_UNWIND_FLAGS_H
+#ifndef CONFIG_UNWIND_FLAGS_H
+#define CONFIG_UNWIND_FLAGS_H
 
 #include "config/plan.h"
 

@@ -4,8 +4,8 @@
  * others. If it crashes, runs out of memory or takes too long, that costs an error and the time of
  * a fork. For one thread.
  */
-#ifndef BPF_LOADER_H
-#define BPF_LOADER_H
+#ifndef SANDBOX_LOADER_H
+#define SANDBOX_LOADER_H
 
 #include <stddef.h>
 #include <stdint.h>
