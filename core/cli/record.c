@@ -133,7 +133,7 @@ static const struct cli_option options[] = {
 	 "what is sampled, in place of CPU time: offcpu (time in which\n"
 	 "threads wait), alloc (memory), cycles, page-faults .., a tracepoint, as\n"
 	 "sched:sched_switch, or calls of a function: uprobe:PATH:FUNCTION",
-	 CLI_CALL, .set = set_event, .words = event_kind_names},
+	 CLI_CALL, .set = set_event},
 	{"period", 'c', "N", "a sample for each N events of -e; default by the event", CLI_COUNT,
 	 MEMBER(session.o.event_period)},
 	{"wall", 0, NULL, "CPU time and, apart from it, time in which threads wait", CLI_TRUE,

@@ -352,7 +352,7 @@ static const struct cli_option options[] = {
 	SELECTION_NAME_OPTIONS(offsetof(struct top, s.o.selection)),
 	{"rate", 'F', "HZ", "samples a second of CPU time; default 99", CLI_RATE, MEMBER(s.o.hz)},
 	{"event", 'e', "EVENT", "what is sampled, in place of CPU time, as fusee record -e",
-	 CLI_CALL, .set = set_event, .words = event_kind_names},
+	 CLI_CALL, .set = set_event},
 	{"period", 'c', "N", "a sample for each N events of -e; default by the event", CLI_COUNT,
 	 MEMBER(s.o.event_period)},
 	{"wall", 0, NULL, "CPU time and, apart from it, time in which threads wait", CLI_TRUE,

@@ -11,6 +11,7 @@
 #include "base/embed.h"
 #include "base/log.h"
 #include "completion/completion.h"
+#include "events/kind.h"
 #include "record/found.h"
 #include "console/plugin_list.h"
 
@@ -42,6 +43,7 @@ static const struct value {
 	 "-x -a '(__fusee_list discoveries)'"},
 	{"UNWINDER", "list unwinders", " _fusee_list unwinders",
 	 "-x -a '(__fusee_list unwinders)'"},
+	{"EVENT", "list events", " _fusee_list events", "-x -a '(__fusee_list events)'"},
 	{"PLUGIN", "list plugins", " _fusee_list plugins", "-x -a '(__fusee_list plugins)'"},
 	{"COMMAND", "command", "_normal", NULL},
 	{NULL, "any", " ", "-x"},
@@ -289,9 +291,19 @@ static void list_plugins(const char *what, const struct plugin_folder *f, struct
 
 		if (!strcmp(what, "plugins") || (!strcmp(what, "sinks") && kind == FUSEE_SINK) ||
 		    (!strcmp(what, "discoveries") && kind == FUSEE_DISCOVERY) ||
+		    (!strcmp(what, "samplers") && kind == FUSEE_SAMPLER) ||
 		    (!strcmp(what, "unwinders") && kind == FUSEE_UNWINDER))
 			buf_printf(b, "%s\n", plugin_name(f->plugins[i]));
 	}
+}
+
+/* Names that -e has, one a line; tracepoints are too many. */
+static void list_events(const struct plugin_folder *f, struct buf *b)
+{
+	list_plugins("samplers", f, b);
+	for (const char *name = event_kind_names; *name; name++)
+		buf_add(b, *name == ' ' ? "\n" : name, 1);
+	buf_str(b, "\n");
 }
 
 static int list(const char *what, struct buf *b)
@@ -307,6 +319,8 @@ static int list(const char *what, struct buf *b)
 		kind++;
 	if (kind < NAME_KINDS)
 		r = list_found(kind, &f, b);
+	else if (!strcmp(what, "events"))
+		list_events(&f, b);
 	else
 		list_plugins(what, &f, b);
 	plugin_folder_close(&f);
@@ -316,9 +330,10 @@ static int list(const char *what, struct buf *b)
 static const struct cli_option options[] = {
 	{"list", 0, "KIND",
 	 "names that can be completed: of units, pods and containers\n"
-	 "that run here; of sinks, discoveries, unwinders or plugins",
+	 "that run here; of events, sinks, discoveries, samplers, unwinders\n"
+	 "or plugins",
 	 CLI_TEXT, .offset = 0,
-	 .words = "units pods containers sinks discoveries unwinders plugins"},
+	 .words = "units pods containers events sinks discoveries samplers unwinders plugins"},
 };
 
 const struct cli_command completion_command = {
