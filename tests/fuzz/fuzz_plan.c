@@ -39,8 +39,10 @@ const char *const sampler_choices[] = {"auto", "bpf", "snapshot", NULL};
 
 const char *plugin_kind_name(uint32_t kind)
 {
-	static const char *const names[] = {
-		[FUSEE_SINK] = "sink", [FUSEE_DISCOVERY] = "discover", [FUSEE_UNWINDER] = "unwind"};
+	static const char *const names[] = {[FUSEE_SINK] = "sink",
+					    [FUSEE_DISCOVERY] = "discover",
+					    [FUSEE_UNWINDER] = "unwind",
+					    [FUSEE_SAMPLER] = "sample"};
 
 	return kind < sizeof(names) / sizeof(*names) ? names[kind] : NULL;
 }

@@ -109,6 +109,12 @@ static void on_emission(void *arg, uint64_t time, const struct record_emission *
 	touch(r + 1, r->bytes);
 }
 
+static void on_labels(void *arg, const struct record_labels *r)
+{
+	(void)arg;
+	touch(r, sizeof(*r));
+}
+
 static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m)
 {
 	(void)arg;
@@ -177,9 +183,17 @@ static uint64_t fill(struct ring *r, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct perf_stream_handlers on = {NULL,      on_sample,   on_stack,  on_continuation,
-						on_missed, on_emission, on_mapped, on_comm,
-						on_forked, on_exited,   on_lost};
+	const struct perf_stream_handlers on = {.sample = on_sample,
+						.stack = on_stack,
+						.continuation = on_continuation,
+						.missed = on_missed,
+						.emission = on_emission,
+						.labels = on_labels,
+						.mapped = on_mapped,
+						.comm = on_comm,
+						.forked = on_forked,
+						.exited = on_exited,
+						.lost = on_lost};
 	static struct perf_stream s; /* large */
 	static struct perf_event_mmap_page page;
 	struct stream_cpu c = {.output_id = OUTPUT_ID};
