@@ -108,14 +108,6 @@ struct process_rate {
 #define PERIOD_NONE (~0ull)
 #define PERIOD_ON_EXEC (~0ull - 1)
 
-/* Map sampler_rate_counts, of waits.bpf.o: its only element, how many entries of sampler_rates
- * there are by pid % RATE_COUNTS. Mostly it says that a process has none, for a load. */
-#define RATE_COUNTS 16384u
-
-struct rate_counts {
-	__u32 of[RATE_COUNTS];
-};
-
 /* Map sampler_threads: threads that have events of their own, which tick at each of their periods.
  * Of such a thread only those ticks are samples, of all others only ticks of the CPUs' own events.
  * Its exec or exit removes a thread. */
@@ -151,10 +143,7 @@ struct sampler_settings {
 	 * REQUIRED_PAGES]. Approximate too. */
 	__u32 nrequired;
 	__u32 required_pages[REQUIRED_PAGES];
-	/* Of waits.bpf.o. A wait of this length in ns is a sample for certain, a shorter wait with
-	 * the probability of their ratio; 0: no wait is. */
-	__u64 wait_period;
-	__u64 wait_began;   /* when that was set: what lies before is not counted */
+	__u64 wait_began;   /* of waits.bpf.o: when its period was set; before that, none counts */
 	__u32 unheld;       /* written by the programs, 1: a map had no room for a thread */
 	__u32 probe_period; /* of probes.bpf.o, in units of a hit's value; 0: no hit is a sample */
 };
@@ -246,6 +235,6 @@ _Static_assert(sizeof(struct chunk_mapping) == 128, "chunk_mapping");
 _Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 232, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
 _Static_assert(sizeof(struct process_rate) == 32, "process_rate");
-_Static_assert(sizeof(struct sampler_settings) == 232, "sampler_settings");
+_Static_assert(sizeof(struct sampler_settings) == 224, "sampler_settings");
 _Static_assert(sizeof(struct cpu_ticks) == 80, "cpu_ticks");
 #endif

@@ -60,29 +60,32 @@ FUSEE_FN struct sampler_settings *settings(void)
 /* ---- entries of sampler_rates ---- */
 
 #ifdef SAMPLER_OF_WAITS
+#include <fusee/sampler.bpf.h>
+
 FUSEE_FN void forget_waiter(__u32 tid); /* waiters.h */
 
+/* Its only element: of sampler_rates, how many entries there are by pid, and more. */
 struct {
 	__uint(type, 2 /* ARRAY */);
 	__uint(max_entries, 1);
 	__uint(map_flags, 1024 /* MMAPABLE */);
 	__type(key, __u32);
-	__type(value, struct rate_counts);
-} sampler_rate_counts SEC(".maps");
+	__type(value, struct fusee_sampler_scope);
+} sampler_scope SEC(".maps");
 
-FUSEE_FN struct rate_counts *rate_counts(void)
+FUSEE_FN struct fusee_sampler_scope *scope(void)
 {
 	__u32 zero = 0;
 
-	return fusee_bpf_map_lookup_elem(&sampler_rate_counts, &zero);
+	return fusee_bpf_map_lookup_elem(&sampler_scope, &zero);
 }
 
 FUSEE_FN void count_rates(__u32 tgid, __u32 more)
 {
-	struct rate_counts *counts = rate_counts();
+	struct fusee_sampler_scope *s = scope();
 
-	if (counts)
-		__sync_fetch_and_add(&counts->of[tgid % RATE_COUNTS], more);
+	if (s)
+		__sync_fetch_and_add(&s->entries[tgid % FUSEE_SAMPLER_ENTRIES], more);
 }
 #else
 FUSEE_FN void forget_waiter(__u32 tid)

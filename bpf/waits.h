@@ -47,23 +47,9 @@ FUSEE_FN struct wait_cpu *wait_cpu(void)
 
 /* ---- which processes, and since when ---- */
 
-FUSEE_OF_CORE __u64 fusee_sampler_period(void)
+FUSEE_OF_CORE const struct fusee_sampler_scope *fusee_sampler_scope(void)
 {
-	struct sampler_settings *o = settings();
-	__u64 period = o ? READ_ONCE(o->wait_period) : 0;
-
-	return period >> 32 ? 0 : period;
-}
-
-/* 0 at least of a process that is not selected, unless there are groups: of few others. */
-FUSEE_OF_CORE int fusee_sampler_selected(void *thread)
-{
-	struct task_struct *task = thread;
-	struct sampler_settings *o = settings();
-	struct rate_counts *counts = rate_counts();
-
-	return o && (o->default_period != PERIOD_NONE || o->groups ||
-		     (counts && READ_ONCE(counts->of[(__u32)task->tgid % RATE_COUNTS])));
+	return scope();
 }
 
 FUSEE_FN int is_selected_process(struct sampler_settings *o, __u32 tgid)
@@ -123,7 +109,8 @@ FUSEE_OF_CORE __u64 fusee_sampler_time(void)
 
 FUSEE_OF_CORE __u64 fusee_sampler_chance(__u64 value)
 {
-	__u64 period = fusee_sampler_period();
+	struct fusee_sampler_scope *s = scope();
+	__u64 period = s ? READ_ONCE(s->period) : 0;
 	struct wait_cpu *cpu = wait_cpu();
 
 	if (!cpu || !period)

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <fusee/sampler.bpf.h>
+
 #include "base/clock.h"
 #include "bpf/sampler_events.h"
 #include "bpf/internal/sampler_state.h"
@@ -19,9 +21,9 @@ bool bpf_rates_work(const struct bpf_sampler *b)
 
 static void count(struct bpf_sampler *b, pid_t pid, uint32_t more)
 {
-	if (b->waits.rate_counts)
-		__atomic_add_fetch(&b->waits.rate_counts->of[(uint32_t)pid % RATE_COUNTS], more,
-				   __ATOMIC_RELEASE);
+	if (b->waits.scope)
+		__atomic_add_fetch(&b->waits.scope->entries[(uint32_t)pid % FUSEE_SAMPLER_ENTRIES],
+				   more, __ATOMIC_RELEASE);
 }
 
 /* Since when threads of the process are followed as they leave their CPUs: waits of those that are
@@ -71,6 +73,7 @@ int bpf_rates_set_on_exec(struct bpf_sampler *b, pid_t pid)
 void bpf_rates_set_default(struct bpf_sampler *b, uint64_t period_ns)
 {
 	__atomic_store_n(&b->settings->default_period, period_ns, __ATOMIC_RELAXED);
+	waits_set_scope(b);
 }
 
 void bpf_rates_set_share(struct bpf_sampler *b, uint8_t share)
@@ -102,6 +105,7 @@ int bpf_rates_add_group(struct bpf_sampler *b, uint64_t id)
 		return -errno;
 	b->settings->own = (uint32_t)getpid();
 	__atomic_store_n(&b->settings->groups, 1, __ATOMIC_RELEASE);
+	waits_set_scope(b);
 	return 0;
 }
 

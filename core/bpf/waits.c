@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <fusee/sampler.bpf.h>
+
 #include "base/clock.h"
 #include "bpf/internal/sampler_state.h"
 
@@ -55,10 +57,10 @@ static int open_ring(int outer, uint32_t cpu, size_t page, struct wait_ring *r)
 	return 0;
 }
 
-static struct rate_counts *map_rate_counts(int fd)
+static struct fusee_sampler_scope *map_scope(int fd)
 {
-	void *at = mmap(NULL, sizeof(struct rate_counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			0);
+	void *at = mmap(NULL, sizeof(struct fusee_sampler_scope), PROT_READ | PROT_WRITE,
+			MAP_SHARED, fd, 0);
 
 	return at == MAP_FAILED ? NULL : at;
 }
@@ -143,9 +145,18 @@ int waits_load_beside(struct bpf_sampler *b, uint32_t cpus, char **why)
 	return r ? r : load_object(b, cpus);
 }
 
+void waits_set_scope(struct bpf_sampler *b)
+{
+	const struct sampler_settings *o = b->settings;
+
+	if (b->waits.scope)
+		__atomic_store_n(&b->waits.scope->all,
+				 o->default_period != PERIOD_NONE || o->groups, __ATOMIC_RELEASE);
+}
+
 int waits_open(struct bpf_sampler *b)
 {
-	int counts = bpf_object__find_map_fd_by_name(b->waits.object, "sampler_rate_counts");
+	int scope = bpf_object__find_map_fd_by_name(b->waits.object, "sampler_scope");
 	int outer = bpf_object__find_map_fd_by_name(b->waits.object, "sampler_wait_wakes");
 	int ncpus = libbpf_num_possible_cpus(), r = outer < 0 ? outer : 0;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -158,9 +169,10 @@ int waits_open(struct bpf_sampler *b)
 	if (!b->waits.rings)
 		return -ENOMEM;
 	b->waits.n = (uint32_t)ncpus;
-	b->waits.rate_counts = map_rate_counts(counts);
-	if (!b->waits.rate_counts)
+	b->waits.scope = map_scope(scope);
+	if (!b->waits.scope)
 		return -errno;
+	waits_set_scope(b);
 	for (uint32_t i = 0; !r && i < b->waits.n; i++)
 		r = open_ring(outer, i, page, &b->waits.rings[i]);
 	return r;
@@ -173,8 +185,8 @@ void waits_close(struct bpf_sampler *b)
 	for (uint32_t i = 0; i < b->waits.n; i++)
 		close_ring(&b->waits.rings[i], page);
 	free(b->waits.rings);
-	if (b->waits.rate_counts)
-		munmap(b->waits.rate_counts, sizeof(*b->waits.rate_counts));
+	if (b->waits.scope)
+		munmap(b->waits.scope, sizeof(*b->waits.scope));
 	if (b->waits.beside)
 		bpf_object__close(b->waits.object);
 }
@@ -193,9 +205,12 @@ void bpf_waits_make_room(struct bpf_sampler *b)
 
 void bpf_waits_set_period(struct bpf_sampler *b, uint64_t period_ns)
 {
+	if (!b->waits.scope)
+		return;
 	if (period_ns)
 		__atomic_store_n(&b->settings->wait_began, clock_now(), __ATOMIC_RELAXED);
-	__atomic_store_n(&b->settings->wait_period, period_ns, __ATOMIC_RELEASE);
+	__atomic_store_n(&b->waits.scope->period, period_ns >> 32 ? 0 : period_ns,
+			 __ATOMIC_RELEASE);
 }
 
 void bpf_waits_counts(const struct bpf_sampler *b, uint64_t counts[WAIT_RESULT_COUNT])

@@ -9,10 +9,11 @@
  *
  *	static void forked(__u64 *args)
  *	{
+ *		const struct fusee_sampler_scope *scope = fusee_sampler_scope();
  *		struct task_struct *task = (void *)args[0];
  *		__u64 weight;
  *
- *		if (!fusee_sampler_period() || !fusee_sampler_selected(task))
+ *		if (!scope || !scope->period || !fusee_sampler_selected(scope, task))
  *			return;
  *		weight = fusee_sampler_chance(1);
  *		if (weight)
@@ -26,8 +27,9 @@
  * maps of its own, whose names begin with the sampler's; neither writable globals nor loops without
  * a bound.
  *
- * What runs at each event of the machine is what a sampler costs: first fusee_sampler_period(),
- * then fusee_sampler_selected(), each of which takes a few ns, and only then anything else.
+ * What runs at each event of the machine is what a sampler costs. Each call of a function of the
+ * core takes a few ns; what is in struct fusee_sampler_scope, none: so the period and
+ * fusee_sampler_selected() come first, and only then anything else.
  */
 #ifndef FUSEE_SAMPLER_BPF_H
 #define FUSEE_SAMPLER_BPF_H
@@ -49,15 +51,46 @@ struct fusee_thread_memory {
 	__u64 word[4];
 };
 
+/* ---- what is sampled now ---- */
+
+#define FUSEE_SAMPLER_ENTRIES 16384u
+
+/* What a program asks at each event, to be read in place: the core changes it at any time. A later
+ * version may add fields behind these. */
+struct fusee_sampler_scope {
+	__u64 period; /* the value that one sample represents at least, in the sampler's unit, less
+		       * than 2^32; 0: no samples are taken now */
+	__u32 all;    /* 1: any process may be selected */
+	__u32 pad;
+	/* By pid % FUSEE_SAMPLER_ENTRIES: how many processes have a setting of their own. */
+	__u32 entries[FUSEE_SAMPLER_ENTRIES];
+};
+
+#ifdef __bpf__
+struct task_struct___of_scope {
+	int tgid;
+} FUSEE_KERNEL_TYPE;
+#endif
+
+/* 0: the thread's process is not selected. 1: it may be. Takes two loads. */
+FUSEE_FN int fusee_sampler_selected(const struct fusee_sampler_scope *scope, void *task)
+{
+#ifdef __bpf__
+	const struct task_struct___of_scope *of = task;
+
+	return scope->all || scope->entries[(__u32)of->tgid % FUSEE_SAMPLER_ENTRIES];
+#else
+	(void)task; /* a test's threads are all of the same process */
+	return scope->all;
+#endif
+}
+
 /* ---- functions of the core ---- */
 
 #define FUSEE_OF_CORE __attribute__((noinline, visibility("hidden")))
 
-/* The value that one sample represents at least, in the sampler's unit, less than 2^32; 0: no
- * samples are taken now. */
-FUSEE_OF_CORE __u64 fusee_sampler_period(void);
-/* 0: the thread's process is not selected. 1: it may be. */
-FUSEE_OF_CORE int fusee_sampler_selected(void *task);
+/* Never NULL, which the verifier cannot know. */
+FUSEE_OF_CORE const struct fusee_sampler_scope *fusee_sampler_scope(void);
 /* What is kept of the thread; NULL: nothing yet. */
 FUSEE_OF_CORE struct fusee_thread_memory *fusee_sampler_memory(void *task);
 /* Begins to keep something of the thread, if its process is selected. 0, or -1: it is not, or there

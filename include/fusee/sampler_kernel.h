@@ -7,14 +7,8 @@
 #ifndef FUSEE_SAMPLER_KERNEL_H
 #define FUSEE_SAMPLER_KERNEL_H
 
-__attribute__((weak)) __u64 fusee_sampler_period(void)
+__attribute__((weak)) const struct fusee_sampler_scope *fusee_sampler_scope(void)
 {
-	return 0;
-}
-
-__attribute__((weak)) int fusee_sampler_selected(void *task)
-{
-	__asm__ volatile("" : "+r"(task));
 	return 0;
 }
 

@@ -46,15 +46,13 @@ static struct fusee_testing_sampler {
 	} threads[FUSEE_TESTING_THREADS];
 } fusee_testing_sampler;
 
-__u64 fusee_sampler_period(void)
+const struct fusee_sampler_scope *fusee_sampler_scope(void)
 {
-	return fusee_testing_sampler.period;
-}
+	static struct fusee_sampler_scope scope;
 
-int fusee_sampler_selected(void *task)
-{
-	(void)task;
-	return fusee_testing_sampler.selected;
+	scope.period = fusee_testing_sampler.period;
+	scope.all = fusee_testing_sampler.selected != 0;
+	return &scope;
 }
 
 struct fusee_thread_memory *fusee_sampler_memory(void *task)

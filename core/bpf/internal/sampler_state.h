@@ -23,6 +23,7 @@
 #define SAMPLER_LINKS 14u
 #define CHOOSER_LINKS 8u /* of them, programs of a sampler's plugin at most */
 
+struct fusee_sampler_scope;
 struct bpf_object;
 struct bpf_link;
 struct bpf_program;
@@ -136,8 +137,8 @@ struct waits {
 	int programs;              /* its map sampler_programs */
 	struct wait_ring *rings;   /* of each possible CPU */
 	uint32_t n;
-	int cpus;                        /* map sampler_wait_cpus */
-	struct rate_counts *rate_counts; /* map sampler_rate_counts, mapped; NULL: not sampled */
+	int cpus;                          /* map sampler_wait_cpus */
+	struct fusee_sampler_scope *scope; /* map sampler_scope, mapped; NULL: not sampled */
 };
 
 struct probes {
@@ -224,6 +225,8 @@ int waits_load_beside(struct bpf_sampler *, uint32_t cpus, char **why);
 int waits_share_maps(struct bpf_object *to, struct bpf_object *from, bool all);
 /* 0 or -errno. */
 int waits_open(struct bpf_sampler *);
+/* After a change of which processes are selected that have no rate of their own. */
+void waits_set_scope(struct bpf_sampler *);
 void waits_close(struct bpf_sampler *);
 
 /* ---- probes.c ---- */

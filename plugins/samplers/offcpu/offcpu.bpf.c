@@ -77,15 +77,13 @@ FUSEE_FN __u32 state_of(struct task_struct *task)
 	return task->on_rq ? OFFCPU_RUNNABLE : OFFCPU_SLEEPING;
 }
 
-/* The running thread leaves its CPU. A thread that is followed is so until it ends. */
+/* The running thread of a selected process leaves its CPU. A thread that is followed is so until
+ * it ends. */
 FUSEE_FN void note_leaving(struct task_struct *task, __u64 now)
 {
 	struct fusee_thread_memory first = {0}, *m;
-	__u32 state;
+	__u32 state = state_of(task);
 
-	if (!task->pid || !fusee_sampler_selected(task))
-		return;
-	state = state_of(task);
 	m = fusee_sampler_memory(task);
 	if (m && state == OFFCPU_STATES) {
 		fusee_sampler_forget(task);
@@ -151,8 +149,6 @@ FUSEE_FN void note_coming(struct task_struct *task, __u64 now, __u64 period)
 	__u64 length, weight;
 	__u32 state = OFFCPU_UNKNOWN;
 
-	if (!task->pid || !fusee_sampler_selected(task))
-		return;
 	m = fusee_sampler_memory(task);
 	if (m) {
 		length = length_of(m->word[SINCE], now, period);
@@ -169,14 +165,17 @@ FUSEE_FN void note_coming(struct task_struct *task, __u64 now, __u64 period)
 
 FUSEE_FN void at_switch(__u64 *args)
 {
+	const struct fusee_sampler_scope *scope = fusee_sampler_scope();
 	struct task_struct *leaving = (void *)args[1], *coming = (void *)args[2];
-	__u64 now, period = fusee_sampler_period();
+	__u64 period = scope ? scope->period : 0;
 
 	if (!period)
 		return;
-	now = switch_time(coming);
-	note_leaving(leaving, now);
-	note_coming(coming, now, period);
+	/* The idle thread has no pid. */
+	if (leaving->pid && fusee_sampler_selected(scope, leaving))
+		note_leaving(leaving, switch_time(coming));
+	if (coming->pid && fusee_sampler_selected(scope, coming))
+		note_coming(coming, switch_time(coming), period);
 }
 
 FUSEE_SAMPLER_PROGRAM(offcpu, "tp_btf/sched_switch", at_switch);
