@@ -47,6 +47,8 @@ enum record_flags {
 	RECORD_CHOSEN = 64,
 	RECORD_HIT = 128, /* of a probe: record_tick.value, and its period is the hit's weight */
 	RECORD_LABELED = 256, /* the last RECORD_LABELS of this CPU is of this tick */
+	/* struct record_stack: of a kernel thread, which has kernel frames only */
+	RECORD_KERNEL_ONLY = 512,
 };
 
 struct record_head {

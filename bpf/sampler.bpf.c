@@ -263,7 +263,15 @@ FUSEE_FN __u32 walk_tick(struct sampler_context *c, struct scratch *s, struct pi
 			 const int languages)
 {
 	s->version = 0;
-	if (user_regs(c, s) || s->regs.cs != USER_CS)
+	if (user_regs(c, s))
+		return TICK_NO_REGISTERS;
+#ifdef SAMPLER_OF_WAITS /* of other ticks the event's own sample has the kernel frames */
+	if (!(s->regs.cs & 3)) {
+		walk_kernel_only(c, s);
+		return TICK_UNWOUND;
+	}
+#endif
+	if (s->regs.cs != USER_CS)
 		return TICK_NO_REGISTERS;
 	return entry ? walk_published(c, s, entry, languages) : TICK_UNKNOWN_PROCESS;
 }

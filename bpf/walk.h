@@ -322,6 +322,18 @@ FUSEE_FN void walk_begin(const struct sampler_context *c, struct fusee_unwind *u
 	s->deep.outer.frames = s->deep.outer.words = s->deep.rounds = 0;
 }
 
+/* The stack of a kernel thread. */
+FUSEE_FN void walk_kernel_only(const struct sampler_context *c, struct scratch *s)
+{
+	struct record_stack *r = &s->record.stack;
+
+	kernel_frames(c, r);
+	r->version = 0;
+	r->tick.head.flags |= RECORD_KERNEL_ONLY;
+	s->at = r->nkernel;
+	s->deep.outer.frames = s->deep.outer.words = s->deep.rounds = 0;
+}
+
 /* Goes on with a deep stack. Interrupts are off meanwhile, so the pauses between such walks are
  * long. Of a walk that goes on in another program, the rounds are counted together. */
 FUSEE_FN int walk_deep(struct scratch *s)

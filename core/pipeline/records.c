@@ -270,6 +270,20 @@ static void read_stack(struct pipeline *p, struct process *proc, uint64_t time,
 
 /* ---- records ---- */
 
+/* The stack of a kernel thread has no user frames, and is complete without. */
+static void take_kernel_only(struct pipeline *p, struct process *proc, struct sample *s,
+			     const struct pipeline_route *route, const struct record_stack *r)
+{
+	s->abi = 0;
+	pipeline_clear_walk(p, LOSS_NONE);
+	if (r->nkernel <= record_words(r))
+		read_kernel_frames(r, &p->walk);
+	if (!p->walk.n)
+		p->walk.reason = loss_text(LOSS_NO_REGISTERS);
+	p->stats.walked++;
+	add(p, proc, s, route, r->comm, NULL);
+}
+
 static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record_stack *r)
 {
 	struct pipeline *p = arg;
@@ -280,6 +294,10 @@ static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record
 
 	if (!proc)
 		return;
+	if (r->tick.head.flags & RECORD_KERNEL_ONLY) {
+		take_kernel_only(p, proc, &s, &route, r);
+		return;
+	}
 	proc->started = true;
 	pipeline_scan_if_due(p, proc);
 	pipeline_clear_walk(p, LOSS_NONE);
@@ -350,7 +368,8 @@ static void on_missed(void *arg, uint64_t time, uint32_t cpu, const struct recor
 		return;
 	p->stats.new_code++;
 	pipeline_scan_if_due(p, proc);
-	pipeline_clear_walk(p, LOSS_NOT_COPIED);
+	/* kernel threads have a stack, so a thread without registers runs 32-bit code */
+	pipeline_clear_walk(p, r->why == TICK_NO_REGISTERS ? LOSS_32_BIT : LOSS_NOT_COPIED);
 	add(p, proc, &s, &route, r->comm, NULL);
 }
 
