@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -57,6 +58,7 @@
 #define RETRY_NS 1000000000u   /* between searches for room */
 #define RECORD_NS 50000000u    /* from the placement of a mapping to the reading of its record */
 #define COVERED_NS 1000000000u /* the longest time from a sample to the reading of its stack */
+#define POLL_NS 10000000       /* of programs that are being loaded */
 #define REREAD_NS 1000000000u  /* between readings of a process's mappings */
 
 static bool is_published(const struct kernel_view *v)
@@ -399,6 +401,30 @@ void kernel_views_update_all(struct kernel_views *vs)
 		return;
 	process_each(vs->processes, find_awaiting, vs);
 	kernel_views_update(vs, clock_now());
+}
+
+static void find_any_awaiting(void *arg, struct process *proc)
+{
+	*(bool *)arg |= kernel_view_of(proc)->published.awaits_program;
+}
+
+static bool are_awaiting(const struct kernel_views *vs)
+{
+	bool any = false;
+
+	process_each(vs->processes, find_any_awaiting, &any);
+	return any;
+}
+
+void kernel_views_update_until(struct kernel_views *vs, uint64_t until)
+{
+	const struct timespec pause = {0, POLL_NS};
+
+	kernel_views_update(vs, clock_now());
+	while (vs->bpf && are_awaiting(vs) && clock_now() < until) {
+		nanosleep(&pause, NULL);
+		kernel_views_update(vs, clock_now());
+	}
 }
 
 bool kernel_views_are_unpublished(const struct kernel_views *vs)

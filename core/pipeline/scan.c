@@ -290,6 +290,11 @@ int pipeline_scan(struct pipeline *p, pid_t pid)
 	return p->reader ? request(p, proc) : scan_now(p, proc);
 }
 
+void pipeline_scan_again(struct pipeline *p)
+{
+	p->rescan.number++;
+}
+
 bool pipeline_read_unmapped(struct pipeline *p, struct process *proc, uint64_t time)
 {
 	struct followed *f = followed_of(proc);

@@ -74,7 +74,8 @@ static int open_bpf(struct profiler *p, const struct profiler_options *o)
 			? 0
 			: bpf_sampler_choose(&p->bpf, choice, &p->unwinders, &bpf, &p->no_bpf);
 
-	if (!r && p->bpf)
+	/* of all processes those that run are awaited, and the others are loaded after them */
+	if (!r && p->bpf && !o->all)
 		bpf_sampler_load_languages(p->bpf, o->held ? o->command_text : NULL);
 	if (!r)
 		return 0;
@@ -368,6 +369,7 @@ int profiler_open(struct profiler *p, const struct profiler_options *o)
 
 	*p = (struct profiler){.pids = o->pids,
 			       .npids = o->npids,
+			       .all = o->all,
 			       .dynamic = o->dynamic,
 			       .held = o->held,
 			       .period_ns = o->period_ns,
@@ -411,30 +413,6 @@ int profiler_follow_group(struct profiler *p, const char *dir)
 
 /* ---- sampling ---- */
 
-void profiler_prepare(struct profiler *p)
-{
-	if (p->held)
-		return;
-	for (uint32_t i = 0; i < p->npids; i++)
-		pipeline_scan(p->pipeline, p->pids[i]);
-	worker_wait_until(p->worker, 0);
-	pipeline_update_all(p->pipeline);
-	for (uint32_t i = 0; p->stream && i < p->npids; i++)
-		perf_stream_add_own(p->stream, p->pids[i]);
-}
-
-void profiler_prepare_held(struct profiler *p)
-{
-	perf_stream_drain(p->stream, pipeline_handlers(p->pipeline), true);
-	pipeline_scan(p->pipeline, p->pids[0]);
-	worker_wait_until(p->worker, 0);
-	pipeline_retry(p->pipeline);
-	/* The first call publishes the mappings, the second confirms them. */
-	for (int i = 0; i < 2; i++)
-		pipeline_update_all(p->pipeline);
-	perf_stream_add_own(p->stream, p->pids[0]);
-}
-
 int profiler_enable(struct profiler *p)
 {
 	int r = p->stream ? perf_stream_enable(p->stream) : 0;
@@ -444,7 +422,10 @@ int profiler_enable(struct profiler *p)
 		return r;
 	if (p->stop)
 		r = stop_sampler_enable(p->stop);
-	/* Mappings made since profiler_prepare(); later mappings come as records. */
+	/* Mappings made since profiler_prepare(); later mappings come as records. Of all processes
+	 * they are read with the next sample, while the kernel knows what was published. */
+	if (p->all)
+		pipeline_scan_again(p->pipeline);
 	for (uint32_t i = 0; i < p->npids; i++)
 		pipeline_scan(p->pipeline, p->pids[i]);
 	if (p->tree) /* finds processes that were started before the events recorded forks */

@@ -94,9 +94,9 @@ struct profiler {
 	char *no_stream;            /* why there is only `stop`; NULL: it was chosen */
 	struct pipeline *pipeline;
 	struct symbolizer *symbolizer;
-	const pid_t *pids; /* these four, and route, as in the options */
+	const pid_t *pids; /* these five, and route, as in the options */
 	uint32_t npids;
-	bool dynamic, held;
+	bool all, dynamic, held;
 	uint64_t new_code;         /* pipeline_new_code() before the reading that a wake began */
 	struct process_tree *tree; /* with the CPUs' events: pids and their children; else NULL */
 	bool (*route)(void *arg, const struct sample *, struct pipeline_route *);
@@ -129,7 +129,8 @@ void profiler_close(struct profiler *);
 int profiler_follow_group(struct profiler *, const char *dir);
 
 /* Reads the mappings of running targets and waits until their unwind tables are made and published,
- * so that the first sample can be complete. Does nothing for a held command. */
+ * so that the first sample can be complete; of all processes for a limited time. Does nothing for a
+ * held command. */
 void profiler_prepare(struct profiler *);
 /* The same for a held command, once it has exec'ed and is stopped. */
 void profiler_prepare_held(struct profiler *);

@@ -75,6 +75,8 @@ void kernel_views_update(struct kernel_views *, uint64_t as_of);
 /* The same as of now, and waits for the language programs that processes await. Only while nothing
  * is sampled. */
 void kernel_views_update_all(struct kernel_views *);
+/* The same, until the time `until` (CLOCK_MONOTONIC ns). */
+void kernel_views_update_until(struct kernel_views *, uint64_t until);
 /* Whether kernel_views_update() will publish processes. */
 bool kernel_views_are_unpublished(const struct kernel_views *);
 /* Whether it will have work now or soon. */
