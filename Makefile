@@ -118,6 +118,8 @@ $(B)/lib/libfusee-$(1).a: $$($(1)_LIB_O)
 	$$(call say,AR)rm -f $$@ && ar rcsD $$@ $$^
 endef
 $(foreach f,$(SHARED),$(eval $(call library,$(notdir $(f)),$(f))))
+# what decodes instructions is in the core too
+$(B)/libcore.a: $(insn_LIB_O)
 archives = $(patsubst %,$(B)/lib/libfusee-%.a,$(call uses,$(1)))
 
 # ---- plugins: a folder each; X.bpf.c is built for BPF and, but for samplers', natively ----
@@ -190,7 +192,7 @@ $(B)/accuracy/rows $(B)/accuracy/stepped $(B)/bench/tables: tests/accuracy/host.
 
 # its decoder of instructions, against Zydis
 $(B)/accuracy/decoder: tests/accuracy/decoder.c tests/accuracy/insn_oracle.h \
-		$(addprefix $(B)/obj/plugins/unwinders/dwarf/insn/,insn.o effect.o)
+		$(insn_LIB_O)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) -lZydis -lelf -ldw
 

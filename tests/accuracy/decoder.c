@@ -140,7 +140,7 @@ static uint64_t read_function(struct run *run, const uint8_t *code, uint64_t vad
 		const uint8_t *p = code + (lo - vaddr);
 		size_t n = hi - lo;
 		struct insn ours, theirs;
-		int err = insn_decode(p, n, &ours);
+		int err = fusee_insn_decode(p, n, &ours);
 		int oracle_err = oracle_decode(&run->oracle, p, n, &o, &theirs);
 		enum oracle_verdict v;
 

@@ -7,7 +7,7 @@
 #include <Zydis/Zydis.h>
 #include <string.h>
 
-#include "../../plugins/unwinders/dwarf/insn/insn.h"
+#include <fusee/insn.h>
 
 struct oracle_insn {
 	ZydisDecodedInstruction insn;

@@ -23,7 +23,7 @@
 
 #include "../../plugins/unwinders/dwarf/code/forward.h"
 #include "../../plugins/unwinders/dwarf/code/codefile.h"
-#include "../../plugins/unwinders/dwarf/insn/insn.h"
+#include <fusee/insn.h>
 #include "../../plugins/unwinders/dwarf/rows.h"
 #include "../../plugins/unwinders/dwarf/cfi/x86_64.h"
 #include "host.h"
@@ -597,7 +597,7 @@ static long pushed_from(const struct copy_text *t, uint64_t at, int calls, int *
 
 	*end = INSN_HALT;
 	while (at >= t->vaddr && at - t->vaddr < t->len &&
-	       !insn_decode(t->p + (at - t->vaddr), t->len - (at - t->vaddr), &in)) {
+	       !fusee_insn_decode(t->p + (at - t->vaddr), t->len - (at - t->vaddr), &in)) {
 		*end = in.effect;
 		if ((in.effect == INSN_CALL && !calls) || in.effect == INSN_JUMP ||
 		    in.effect == INSN_BRANCH || copy_effect(&in, &pushed))
@@ -635,7 +635,7 @@ static int copy_before(const struct copy_text *t, uint64_t end, struct insn *in)
 {
 	for (unsigned int len = 2; len < 12 && end >= t->vaddr + len && end <= t->vaddr + t->len;
 	     len++)
-		if (!insn_decode(t->p + (end - len - t->vaddr), len, in) && in->len == len &&
+		if (!fusee_insn_decode(t->p + (end - len - t->vaddr), len, in) && in->len == len &&
 		    (in->copy == INSN_COPY_LOAD || in->copy == INSN_COPY_LOAD_BY_FP ||
 		     in->copy == INSN_COPY_POP_REG || in->copy == INSN_COPY_SAVE ||
 		     in->copy == INSN_COPY_SAVE_FP))
@@ -812,7 +812,7 @@ static void count_followed(struct check *c)
 		struct insn in;
 
 		libdw(c->oracle, text.vaddr + at, &b);
-		if (b.kind == NONE || insn_decode(p, text.bytes.len - at, &in)) {
+		if (b.kind == NONE || fusee_insn_decode(p, text.bytes.len - at, &in)) {
 			at++;
 			continue;
 		}
@@ -940,7 +940,8 @@ static struct forward_start *all_starts(const struct oracle *o, const struct fus
 
 	*n = 0;
 	for (uint64_t at = 0; starts && at < text->bytes.len; at += in.len) {
-		if (insn_decode((const uint8_t *)text->bytes.p + at, text->bytes.len - at, &in)) {
+		if (fusee_insn_decode((const uint8_t *)text->bytes.p + at, text->bytes.len - at,
+				      &in)) {
 			in.len = 1;
 			continue;
 		}

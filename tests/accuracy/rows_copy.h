@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../plugins/unwinders/dwarf/insn/insn.h"
+#include <fusee/insn.h>
 
 struct copy_text {
 	const uint8_t *p;
@@ -88,7 +88,7 @@ static int copy_pushed(const struct copy_text *t, uint64_t from, uint64_t to, lo
 		long then = *pushed;
 		struct insn in;
 
-		if (at >= t->len || insn_decode(t->p + at, t->len - at, &in) || --*steps < 0)
+		if (at >= t->len || fusee_insn_decode(t->p + at, t->len - at, &in) || --*steps < 0)
 			return -1;
 		if (from + in.len > to)
 			return 0;

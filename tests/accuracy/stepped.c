@@ -22,7 +22,7 @@
 
 #include "../../plugins/unwinders/dwarf/cfi/x86_64.h"
 #include "../../plugins/unwinders/dwarf/code/forward.h"
-#include "../../plugins/unwinders/dwarf/insn/insn.h"
+#include <fusee/insn.h>
 #include "../../plugins/unwinders/dwarf/rows.h"
 #include "host.h"
 #include "rows_plant.h"
@@ -123,7 +123,7 @@ static enum insn_effect effect_at(const struct stepped *s, uint64_t pc)
 	struct insn insn;
 
 	if (!is_in(in, pc) ||
-	    insn_decode((const uint8_t *)in->bytes.p + at, in->bytes.len - at, &insn))
+	    fusee_insn_decode((const uint8_t *)in->bytes.p + at, in->bytes.len - at, &insn))
 		return INSN_NOTHING;
 	return insn.effect;
 }

@@ -12,7 +12,7 @@
 //
 // sources: plugins/unwinders/dwarf/code/data.c
 //
-// sources: plugins/unwinders/dwarf/insn/insn.c plugins/unwinders/dwarf/insn/effect.c
+// sources: plugins/lib/insn/insn.c plugins/lib/insn/effect.c
 //
 // sources: plugins/unwinders/dwarf/rows.c plugins/unwinders/dwarf/sheet.c
 #include "fuzz.h"

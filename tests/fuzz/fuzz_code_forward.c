@@ -2,7 +2,7 @@
 /* Any bytes as code that was made at run time, entered where the first of them say. */
 // sources: plugins/unwinders/dwarf/code/forward.c
 //
-// sources: plugins/unwinders/dwarf/insn/insn.c plugins/unwinders/dwarf/insn/effect.c
+// sources: plugins/lib/insn/insn.c plugins/lib/insn/effect.c
 //
 // sources: plugins/unwinders/dwarf/rows.c plugins/unwinders/dwarf/sheet.c
 #include "fuzz.h"

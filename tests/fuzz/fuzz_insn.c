@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions of any bytes, one behind the other, against Zydis: what it decodes our decoder must
  * decode too, with the same length, effect and target. */
-// sources: plugins/unwinders/dwarf/insn/insn.c plugins/unwinders/dwarf/insn/effect.c
+// sources: plugins/lib/insn/insn.c plugins/lib/insn/effect.c
 //
 // needs: /usr/include/Zydis/Zydis.h libzydis-dev
 //
@@ -14,7 +14,7 @@ static void check(const ZydisDecoder *oracle, const uint8_t *p, size_t n, struct
 {
 	struct oracle_insn o;
 	struct insn theirs;
-	int err = insn_decode(p, n, ours);
+	int err = fusee_insn_decode(p, n, ours);
 	int oracle_err = oracle_decode(oracle, p, n, &o, &theirs);
 	enum oracle_verdict v = oracle_compare(ours, err, &theirs, oracle_err);
 

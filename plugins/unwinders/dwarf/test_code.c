@@ -3,7 +3,7 @@
 /* Rows by following instructions: small functions in machine code. */
 #include "code/code.h"
 #include "code/data.h"
-#include "insn/insn.h"
+#include <fusee/insn.h>
 #include "test.h"
 #include "cfi/x86_64.h"
 
@@ -146,11 +146,12 @@ TEST(lengths)
 		struct insn in;
 		size_t len = known_lengths[i].len;
 
-		CHECK_INT(insn_decode(known_lengths[i].code, sizeof(known_lengths[i].code), &in),
+		CHECK_INT(fusee_insn_decode(known_lengths[i].code, sizeof(known_lengths[i].code),
+					    &in),
 			  0);
 		CHECK_INT(in.len, len);
 		for (size_t n = 0; n < len; n++) /* truncated */
-			CHECK_INT(insn_decode(known_lengths[i].code, n, &in), -1);
+			CHECK_INT(fusee_insn_decode(known_lengths[i].code, n, &in), -1);
 	}
 }
 

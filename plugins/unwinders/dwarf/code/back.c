@@ -8,7 +8,7 @@
 #include "calls.h"
 #include "labels.h"
 #include "state.h"
-#include "../insn/insn.h"
+#include <fusee/insn.h>
 
 #define MAX_ROUNDS 16            /* each goes backwards through all, and forwards */
 #define MAX_TABLES 2             /* times that tables are looked through */

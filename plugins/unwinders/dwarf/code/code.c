@@ -10,7 +10,7 @@
 #include "calls.h"
 #include "state.h"
 #include "text.h"
-#include "../insn/insn.h"
+#include <fusee/insn.h>
 
 #define MAX_PASSES 4
 #define MAX_TABLES (1u << 20) /* entries of jump tables that are followed */

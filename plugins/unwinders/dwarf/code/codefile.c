@@ -10,7 +10,7 @@
 #include "refs.h"
 #include "text.h"
 #include "../cursor.h"
-#include "../insn/insn.h"
+#include <fusee/insn.h>
 
 #define R_X86_64_RELATIVE 8
 #define ENTRY_BYTES 64
@@ -104,7 +104,7 @@ static int is_padding(const struct code *text, uint64_t lo, uint64_t hi)
 			at++;
 			continue;
 		}
-		if (insn_decode(text->bytes + at, end - at, &in) || !in.nop)
+		if (fusee_insn_decode(text->bytes + at, end - at, &in) || !in.nop)
 			return 0;
 		at += in.len;
 	}
@@ -348,7 +348,7 @@ int codefile_add_plt(const struct table_build *build, const struct fusee_unwinde
 		uint32_t rule;
 		struct insn in;
 
-		if (insn_decode(p + at, s.bytes.len - at, &in) || pushed > 4 ||
+		if (fusee_insn_decode(p + at, s.bytes.len - at, &in) || pushed > 4 ||
 		    (in.effect != INSN_NOTHING && in.effect != INSN_PUSH &&
 		     in.effect != INSN_JUMP && in.effect != INSN_HALT)) {
 			ret->n = first; /* of another form */
@@ -374,7 +374,7 @@ uint64_t codefile_entry_end(const struct fusee_unwinder_host *host, uint64_t fil
 
 	while (n && host->file_read(file, entry, code, (uint32_t)n))
 		n /= 2;
-	while (at < n && !insn_decode(code + at, n - at, &in)) {
+	while (at < n && !fusee_insn_decode(code + at, n - at, &in)) {
 		if (in.nop && at) /* padding behind a call that does not return */
 			break;
 		at += in.len;

@@ -5,7 +5,7 @@
 #include <fusee/bytes.h>
 #include <stdlib.h>
 
-#include "../insn/insn.h"
+#include <fusee/insn.h>
 
 /* An instruction that was followed. Proofs go from an instruction to those that lead to it. */
 struct node {
@@ -245,7 +245,7 @@ static uint32_t node_at(struct forward *f, size_t at)
 		return f->number[at] - 1;
 	if (f->n == FORWARD_MAX_INSNS)
 		f->err = -E2BIG;
-	if (f->err || insn_decode(f->code->bytes + at, f->code->len - at, &in))
+	if (f->err || fusee_insn_decode(f->code->bytes + at, f->code->len - at, &in))
 		return UINT32_MAX;
 	if (!grow(f, &f->nodes, f->n, &f->cap, sizeof(*f->nodes)))
 		return UINT32_MAX;
@@ -301,10 +301,10 @@ static bool returns_otherwise(const struct forward *f, int64_t to)
 	struct insn in;
 
 	if (to >= 0 && (uint64_t)to < f->code->len &&
-	    insn_writes_top(f->code->bytes + to, f->code->len - (uint64_t)to))
+	    fusee_insn_writes_top(f->code->bytes + to, f->code->len - (uint64_t)to))
 		return true;
 	for (uint32_t i = 0; i < MAX_CALLEE && to >= 0 && (uint64_t)to < f->code->len; i++) {
-		if (insn_decode(f->code->bytes + to, f->code->len - (uint64_t)to, &in) ||
+		if (fusee_insn_decode(f->code->bytes + to, f->code->len - (uint64_t)to, &in) ||
 		    in.effect == INSN_RETURN || in.effect == INSN_JUMP || in.effect == INSN_HALT)
 			return false;
 		if (in.effect == INSN_ODD_RETURN || in.effect == INSN_WRITE_SP)
@@ -331,7 +331,7 @@ static void follow(struct forward *f, uint32_t node)
 	struct insn in;
 
 	find_overlaps(f, node);
-	insn_decode(f->code->bytes + n.at, f->code->len - n.at, &in);
+	fusee_insn_decode(f->code->bytes + n.at, f->code->len - n.at, &in);
 	switch (n.effect) {
 	case INSN_RETURN:
 		learn(f, node, (struct forward_proof){.kind = FORWARD_BY_SP, .cfa = 1});
@@ -375,7 +375,7 @@ static int may_return(const struct forward *f, const struct node *behind)
 
 	if (behind->proof.kind == FORWARD_BY_SP && behind->proof.cfa & 1)
 		return 0;
-	return insn_decode(f->code->bytes + behind->at, f->code->len - behind->at, &in) ||
+	return fusee_insn_decode(f->code->bytes + behind->at, f->code->len - behind->at, &in) ||
 	       !in.nop || (f->code->vaddr + behind->at + behind->len) % 16;
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "data.h"
-#include "../insn/parts.h"
+#include <fusee/insn_parts.h>
 
 #define MAX_TABLES 256 /* tables that one function points to */
 #define MAX_LABELS 1024
@@ -38,7 +38,7 @@ int code_labels_read(struct code_labels *l, const struct code *code, size_t at,
 	if (in.address)
 		table = code->vaddr + at + (uint64_t)in.address;
 	else if ((in.written || in.effect == INSN_JUMP) &&
-		 !insn_read(code->bytes + at, code->len - at, &d) && d.base == NO_REGISTER &&
+		 !fusee_insn_read(code->bytes + at, code->len - at, &d) && d.base == NO_REGISTER &&
 		 d.index != NO_REGISTER && d.scale == 8 && !d.rip)
 		table = (uint64_t)(int64_t)d.disp; /* *table(,%rax,8) */
 	if (!table || l->tables.n == MAX_TABLES)

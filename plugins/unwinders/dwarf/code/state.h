@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "../insn/insn.h"
+#include <fusee/insn.h>
 #include "../rows.h"
 
 #define CODE_DEPTH_LOST 0x1fffu /* sp is not known: rbp or a copy must restore it */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../insn/insn.h"
-#include "../insn/parts.h"
+#include <fusee/insn.h>
+#include <fusee/insn_parts.h>
 
 #define MAX_ENTRIES 4096
 
@@ -49,7 +49,7 @@ static int compares(struct search *s, const struct insn_parts *d, unsigned int r
 	if (!s->above)
 		return GO_ON;
 	if (reg != s->index || (byte && (!s->narrow || (!d->rex && reg > 3))) || n >= MAX_ENTRIES ||
-	    insn_operand_is_16(d))
+	    fusee_insn_operand_is_16(d))
 		return FAILED;
 	s->ret->entries = s->equal ? n : n + 1;
 	s->index = NO_REGISTER;
@@ -74,7 +74,7 @@ static int step_0f(struct search *s, const struct insn_parts *d)
 		return branches(s, op & 15);
 	if (op == 0x1f)
 		return GO_ON;
-	if (op == 0xb6 && d->mod == 3 && (d->rex || d->rm < 4) && !insn_operand_is_16(d))
+	if (op == 0xb6 && d->mod == 3 && (d->rex || d->rm < 4) && !fusee_insn_operand_is_16(d))
 		return copies(s, d->reg, d->rm, 1);
 	if ((op >= 0xb6 && op <= 0xb7) || (op >= 0xbe && op <= 0xbf))
 		return writes(s, d->reg, 0);
@@ -96,7 +96,7 @@ static int step_move(struct search *s, const struct insn_parts *d)
 
 	if (d->mod != 3)
 		return load ? writes(s, d->reg, 0) : GO_ON;
-	if (insn_operand_is_16(d))
+	if (fusee_insn_operand_is_16(d))
 		return writes(s, to, 0);
 	return copies(s, to, load ? d->rm : d->reg, 0);
 }
@@ -182,7 +182,7 @@ static int begin_relative(struct search *s, const struct insn_parts *load,
 
 static int read_at(const struct code_bytes *text, size_t at, struct insn_parts *d)
 {
-	return insn_read(text->p + at, text->len - at, d);
+	return fusee_insn_read(text->p + at, text->len - at, d);
 }
 
 /* How many instructions, the jump among them, read the table. 0: the jump reads none. */
@@ -272,7 +272,7 @@ static int trace_back(struct trace *t, const struct code_bytes *text, size_t at)
 	struct insn_parts d;
 	struct insn in;
 
-	if (read_at(text, at, &d) || insn_decode(text->p + at, text->len - at, &in))
+	if (read_at(text, at, &d) || fusee_insn_decode(text->p + at, text->len - at, &in))
 		return FAILED;
 	if (t->step == SUM && is_sum(t, &d)) {
 		t->other = d.opcode == 0x01 ? d.reg : d.rm;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text.h"
 
-#include "../insn/insn.h"
+#include <fusee/insn.h>
 
 #include "state.h"
 
@@ -9,7 +9,7 @@
 
 int code_decode_slow(const struct code *code, size_t at, struct insn *in)
 {
-	if (insn_decode(code->bytes + at, code->len - at, in))
+	if (fusee_insn_decode(code->bytes + at, code->len - at, in))
 		return -1;
 	if (code->plain && in->effect == INSN_NOTHING && in->copy == INSN_COPY_NONE && !in->nop &&
 	    !in->address)
@@ -183,7 +183,7 @@ int code_text_moves_return(const struct code *code, uint64_t vaddr)
 
 	if (!code_text_has(code, vaddr, &at))
 		return 0;
-	if (insn_writes_top(code->bytes + at, code->len - at))
+	if (fusee_insn_writes_top(code->bytes + at, code->len - at))
 		return 1;
 	for (uint32_t i = 0; i < MAX_CALLEE && at < code->len; i++) {
 		if (code_decode(code, at, &in))

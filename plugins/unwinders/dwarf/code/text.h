@@ -5,7 +5,7 @@
 
 #include "code.h"
 #include "state.h"
-#include "../insn/insn.h"
+#include <fusee/insn.h>
 
 /* Flags of a byte of text. The first byte of an instruction has in its low bits the packed state
  * before the instruction. */
@@ -23,7 +23,7 @@ enum {
 
 #define HINTS (TARGET | SURE | NORETURN) /* that one pass leaves to the next */
 
-/* As insn_decode(), of the instruction at this place. */
+/* As fusee_insn_decode(), of the instruction at this place. */
 int code_decode_slow(const struct code *, size_t at, struct insn *);
 static inline int code_decode(const struct code *code, size_t at, struct insn *in)
 {

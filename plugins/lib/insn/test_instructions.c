@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers plugins/unwinders/dwarf
+// check: fast, covers plugins/lib/insn
 /* Instructions that a decoder gets wrong: the encodings that only a few programs have. */
-#include "insn/insn.h"
+#include <fusee/insn.h>
 #include "test.h"
 
 struct expected {
@@ -14,12 +14,12 @@ static void check(const struct expected *e, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct insn in;
 
-		CHECK_INT(insn_decode(e[i].code, sizeof(e[i].code), &in), 0);
+		CHECK_INT(fusee_insn_decode(e[i].code, sizeof(e[i].code), &in), 0);
 		CHECK_INT(in.len, e[i].len);
 		CHECK_INT(in.effect, e[i].effect);
 		CHECK_INT(in.value, e[i].value);
 		for (size_t len = 0; len < e[i].len; len++) /* truncated */
-			CHECK_INT(insn_decode(e[i].code, len, &in), -1);
+			CHECK_INT(fusee_insn_decode(e[i].code, len, &in), -1);
 	}
 }
 
@@ -175,7 +175,7 @@ TEST(memory_by_rbp)
 	struct insn in;
 
 	for (size_t i = 0; i < sizeof(e) / sizeof(e[0]); i++) {
-		CHECK_INT(insn_decode(e[i].bytes, e[i].len, &in), 0);
+		CHECK_INT(fusee_insn_decode(e[i].bytes, e[i].len, &in), 0);
 		CHECK_INT(in.len, e[i].len);
 		CHECK_INT(in.by_fp, e[i].by_fp);
 	}
@@ -211,7 +211,7 @@ TEST(extended_registers)
 
 	CHECK_ALL(e);
 	for (size_t i = 0; i < sizeof(apx) / sizeof(apx[0]); i++)
-		CHECK_INT(insn_decode(apx[i], sizeof(apx[i]), &in), -1);
+		CHECK_INT(fusee_insn_decode(apx[i], sizeof(apx[i]), &in), -1);
 }
 
 TEST(targets)
@@ -219,13 +219,13 @@ TEST(targets)
 	struct insn in;
 
 	/* addr32 call, as linkers write it instead of a call through the GOT */
-	CHECK_INT(insn_decode((const uint8_t[]){0x67, 0xe8, 16, 0, 0, 0}, 6, &in), 0);
+	CHECK_INT(fusee_insn_decode((const uint8_t[]){0x67, 0xe8, 16, 0, 0, 0}, 6, &in), 0);
 	CHECK_INT(in.effect, INSN_CALL);
 	CHECK_INT(in.has_target, 1);
 	CHECK_INT(in.target, 22);
-	CHECK_INT(insn_decode((const uint8_t[]){0x67, 0x8d, 0x05, 16, 0, 0, 0}, 7, &in), 0);
+	CHECK_INT(fusee_insn_decode((const uint8_t[]){0x67, 0x8d, 0x05, 16, 0, 0, 0}, 7, &in), 0);
 	CHECK_INT(in.address, 0); /* of 32 bits */
-	CHECK_INT(insn_decode((const uint8_t[]){0x48, 0x8d, 0x05, 16, 0, 0, 0}, 7, &in), 0);
+	CHECK_INT(fusee_insn_decode((const uint8_t[]){0x48, 0x8d, 0x05, 16, 0, 0, 0}, 7, &in), 0);
 	CHECK_INT(in.address, 23);
 }
 
@@ -243,7 +243,7 @@ TEST(what_is_refused)
 	struct insn in;
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-		CHECK_INT(insn_decode(codes[i], sizeof(codes[i]), &in), -1);
+		CHECK_INT(fusee_insn_decode(codes[i], sizeof(codes[i]), &in), -1);
 }
 
 TEST(what_a_function_does_to_its_return_address_is_seen)
@@ -266,7 +266,7 @@ TEST(what_a_function_does_to_its_return_address_is_seen)
 	};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
-		CHECK_INT(insn_writes_top(of[i].code, sizeof(of[i].code)), of[i].writes);
-	CHECK(!insn_writes_top(of[0].code, 3));
-	CHECK(!insn_writes_top(of[0].code, 0));
+		CHECK_INT(fusee_insn_writes_top(of[i].code, sizeof(of[i].code)), of[i].writes);
+	CHECK(!fusee_insn_writes_top(of[0].code, 3));
+	CHECK(!fusee_insn_writes_top(of[0].code, 0));
 }

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decodes x86-64 instructions: their length and their effects on sp, rbp and the flow. */
-#ifndef DWARF_INSN_H
-#define DWARF_INSN_H
+/*
+ * fusee/insn.h - decodes x86-64 instructions: their length and their effects on sp, rbp and the
+ * flow. Optional: a plugin links it statically (libfusee-insn.a, `pkg-config --libs fusee-insn`; in
+ * fusee's own tree the plugin's file `uses` has the line "insn").
+ */
+#ifndef FUSEE_INSN_H
+#define FUSEE_INSN_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum insn_effect {
 	INSN_NOTHING,
@@ -79,7 +87,11 @@ struct insn {
 /* Decodes the instruction at p. 0; -1: unknown instruction, or it has more than n bytes. Bytes that
  * no processor executes may be taken for an instruction; an instruction is never taken for another.
  */
-int insn_decode(const uint8_t *p, size_t n, struct insn *);
+int fusee_insn_decode(const uint8_t *p, size_t n, struct insn *);
 /* Does it write the word at (%rsp) in place? As the first of a function, its return address. */
-int insn_writes_top(const uint8_t *p, size_t n);
+int fusee_insn_writes_top(const uint8_t *p, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

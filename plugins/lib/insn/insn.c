@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of an instruction and its length, by the opcode maps of the processor manuals. */
-#include "insn.h"
+#include <fusee/insn.h>
 
 #include <string.h>
 
-#include "parts.h"
+#include <fusee/insn_parts.h>
 
 /* What follows an opcode: M modrm; 1, 2 bytes; Z 2 or 4 by operand size; V 4 or 8 by REX.W; J 4; 0
  * nothing; A modrm and 1; B modrm and Z; C modrm of registers, whatever its mod; O an address; E 3
@@ -135,7 +135,7 @@ static uint8_t mandatory_prefix(const struct insn_parts *d)
 /* Reads what follows the opcode, by its letter. */
 static void read_operands(struct insn_parts *d, char letter)
 {
-	unsigned int z = insn_operand_is_16(d) ? 2 : 4;
+	unsigned int z = fusee_insn_operand_is_16(d) ? 2 : 4;
 
 	if (letter == 'M' || letter == 'A' || letter == 'B')
 		read_modrm(d);
@@ -181,9 +181,9 @@ static void read_group3(struct insn_parts *d)
 {
 	read_modrm(d);
 	if ((d->reg & 7) < 2)
-		d->imm = (int32_t)next_signed(d, d->opcode == 0xf6       ? 1
-						 : insn_operand_is_16(d) ? 2
-									 : 4);
+		d->imm = (int32_t)next_signed(d, d->opcode == 0xf6             ? 1
+						 : fusee_insn_operand_is_16(d) ? 2
+									       : 4);
 }
 
 /* Reads the operands of a vector instruction. All of map 0F3A and of XOP's map 8 have an immediate;
@@ -298,7 +298,7 @@ static void read_opcode(struct insn_parts *d)
 		read_operands(d, map1[b]);
 }
 
-int insn_read(const uint8_t *p, size_t n, struct insn_parts *d)
+int fusee_insn_read(const uint8_t *p, size_t n, struct insn_parts *d)
 {
 	*d = (struct insn_parts){.p = p,
 				 .start = p,
@@ -310,20 +310,20 @@ int insn_read(const uint8_t *p, size_t n, struct insn_parts *d)
 	return d->bad ? -1 : 0;
 }
 
-int insn_decode(const uint8_t *p, size_t n, struct insn *in)
+int fusee_insn_decode(const uint8_t *p, size_t n, struct insn *in)
 {
 	struct insn_parts d;
 
 	memset(in, 0, sizeof(*in));
-	if (insn_read(p, n, &d))
+	if (fusee_insn_read(p, n, &d))
 		return -1;
 	d.in = in;
 	in->len = (uint8_t)(d.p - p);
-	insn_effect(&d);
+	fusee_insn_effect(&d);
 	return d.bad ? -1 : 0;
 }
 
-int insn_writes_top(const uint8_t *p, size_t n)
+int fusee_insn_writes_top(const uint8_t *p, size_t n)
 {
 	uint8_t reg;
 

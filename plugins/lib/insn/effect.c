@@ -2,7 +2,7 @@
 /* What an instruction does to sp, to rbp and to the flow. Tables, made from the opcode maps of the
  * processor manuals, say which general-purpose registers an instruction writes. Which value it
  * writes is known for the few instructions by which compilers change sp and rbp. */
-#include "parts.h"
+#include <fusee/insn_parts.h>
 
 /* Registers that opcodes write: E that of modrm.rm, if it is no address; G that of modrm.reg; O
  * that of the opcode; B both of E and G; e, g, o, b the same of 1 byte; ? by the table below; .
@@ -384,7 +384,7 @@ static void push_pop(struct insn_parts *d)
 /* 2 bytes are pushed, popped or, by leave, written to bp: no compiler does that. */
 static void narrow(struct insn_parts *d)
 {
-	if (insn_operand_is_16(d))
+	if (fusee_insn_operand_is_16(d))
 		set(d, INSN_WRITE_SP, 0);
 }
 
@@ -516,7 +516,7 @@ static void refuse_narrow_branch(struct insn_parts *d)
 	case INSN_BRANCH:
 	case INSN_RETURN:
 	case INSN_ODD_RETURN:
-		d->bad |= insn_operand_is_16(d);
+		d->bad |= fusee_insn_operand_is_16(d);
 		break;
 	default:
 		break;
@@ -533,7 +533,7 @@ static void use_fp(struct insn_parts *d)
 		d->in->by_fp = INSN_AT_FP;
 }
 
-void insn_effect(struct insn_parts *d)
+void fusee_insn_effect(struct insn_parts *d)
 {
 	write_operands(d);
 	if (d->form == FORM_LEGACY && d->map == MAP_ONE)

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of one x86-64 instruction: insn.c reads them, effect.c says what they do. */
-#ifndef DWARF_INSN_PARTS_H
-#define DWARF_INSN_PARTS_H
+/* fusee/insn_parts.h - the parts of one x86-64 instruction; of the same library as <fusee/insn.h>.
+ */
+#ifndef FUSEE_INSN_PARTS_H
+#define FUSEE_INSN_PARTS_H
 
-#include "insn.h"
+#include <fusee/insn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum { RSP = 4, RBP = 5 };
 enum { REX_B = 1, REX_X = 2, REX_R = 4, REX_W = 8, REX_R4 = 16 };
@@ -29,13 +34,17 @@ struct insn_parts {
 	int bad;
 };
 
-static inline int insn_operand_is_16(const struct insn_parts *d)
+static inline int fusee_insn_operand_is_16(const struct insn_parts *d)
 {
 	return d->operand16 && !(d->rex & REX_W);
 }
 
-/* As insn_decode(); sets all but `in`, `start` and the effect. */
-int insn_read(const uint8_t *p, size_t n, struct insn_parts *);
+/* As fusee_insn_decode(); sets all but `in`, `start` and the effect. */
+int fusee_insn_read(const uint8_t *p, size_t n, struct insn_parts *);
 /* Sets what d->in says beside the length. */
-void insn_effect(struct insn_parts *);
+void fusee_insn_effect(struct insn_parts *);
+
+#ifdef __cplusplus
+}
+#endif
 #endif
