@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "sandbox/loader.h"
 #include "process/elf.h"
+#include "process/instruction.h"
 #include "sandbox/confine.h"
 
 #define MOST_FOUND 1024u
@@ -88,6 +89,59 @@ static void add_found(struct found *f, uint64_t offset, uint64_t bytes, uint32_t
 	f->at[f->n++].function = function;
 }
 
+/* A breakpoint behind an instruction's begin changes what it does. */
+static int explain_inside(int r, const struct probe_function *f,
+			  const struct instruction_begins *around, char *why, size_t len)
+{
+	if (r != -EILSEQ)
+		snprintf(why, len, "the code of its '%s' cannot be read: %s", f->name,
+			 strerror(-r));
+	else if (around->after)
+		snprintf(why, len,
+			 "no instruction of its '%s' begins at +0x%llx: the nearest begin at "
+			 "+0x%llx and +0x%llx",
+			 f->name, (unsigned long long)f->plus, (unsigned long long)around->before,
+			 (unsigned long long)around->after);
+	else
+		snprintf(why, len,
+			 "no instruction of its '%s' is known to begin at +0x%llx: the last before "
+			 "begins at +0x%llx",
+			 f->name, (unsigned long long)f->plus, (unsigned long long)around->before);
+	return r;
+}
+
+/* Whether a probe can be at this offset of the function. -errno, with a text. */
+static int check_plus(struct elf *e, const struct probe_function *f, const Elf64_Sym *s, char *why,
+		      size_t len)
+{
+	struct fusee_range code = {s->st_value, s->st_value + s->st_size};
+	struct instruction_begins around = {0};
+	int r;
+
+	if (!s->st_size) {
+		snprintf(why, len,
+			 "its '%s' has no size in the symbol table: only its begin can be probed",
+			 f->name);
+		return -ERANGE;
+	}
+	if (f->plus >= s->st_size) {
+		snprintf(why, len, "its '%s' has %llu bytes", f->name,
+			 (unsigned long long)s->st_size);
+		return -ERANGE;
+	}
+	r = instruction_begins(e, code, f->plus, &around);
+	return r ? explain_inside(r, f, &around, why, len) : 0;
+}
+
+/* A table or a variable may be in a segment of code, too. */
+static bool is_function(const Elf64_Sym *s)
+{
+	unsigned int type = ELF64_ST_TYPE(s->st_info);
+
+	return s->st_shndx != SHN_UNDEF && s->st_shndx != SHN_ABS &&
+	       (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC);
+}
+
 /* Adds the place if the symbol is a function that is called. Returns -errno if it cannot be probed
  * there, with a text. */
 static int add_symbol(const struct search *q, struct elf *e, const Elf64_Sym *s, uint32_t i,
@@ -95,7 +149,10 @@ static int add_symbol(const struct search *q, struct elf *e, const Elf64_Sym *s,
 {
 	const struct probe_function *f = &q->functions[i];
 	uint64_t offset;
+	int r;
 
+	if (!is_function(s) || !offset_of(e, s->st_value, &offset))
+		return 0; /* it is of another file, or no code */
 	if (ELF64_ST_TYPE(s->st_info) == STT_GNU_IFUNC) {
 		snprintf(why, len,
 			 "its '%s' is chosen when a program starts: name the function that is "
@@ -103,15 +160,10 @@ static int add_symbol(const struct search *q, struct elf *e, const Elf64_Sym *s,
 			 f->name);
 		return -ENOTSUP;
 	}
-	if (f->plus && f->plus >= s->st_size) {
-		snprintf(why, len, "its '%s' has %llu bytes", f->name,
-			 (unsigned long long)s->st_size);
-		return -ERANGE;
-	}
-	if (s->st_shndx == SHN_UNDEF || !offset_of(e, s->st_value + f->plus, &offset))
-		return 0; /* it is of another file, or no code */
-	add_found(q->found, offset, s->st_size, i);
-	return 0;
+	r = f->plus ? check_plus(e, f, s, why, len) : 0;
+	if (!r)
+		add_found(q->found, offset + f->plus, s->st_size, i);
+	return r;
 }
 
 static int search_table(const struct search *q, const struct symbols *t, char *why, size_t len)

@@ -39,6 +39,27 @@ __asm__(".pushsection .text\n"
 	".size twice, . - twice\n"
 	".popsection\n");
 
+/* Never runs. Its instructions begin at 0, 2, 7, 17; at 18 are bytes that are none. Behind it are a
+ * function whose symbol has no size, and data. */
+__asm__(".pushsection .text\n"
+	".globl bytes\n"
+	".type bytes, @function\n"
+	"bytes:	xor %eax, %eax\n"
+	"	mov $0xcccccccc, %eax\n"
+	"	movabs $0x9090909090909090, %rax\n"
+	"	ret\n"
+	"	.byte 0x06, 0x90, 0x90\n"
+	".size bytes, . - bytes\n"
+	".globl sizeless\n"
+	".type sizeless, @function\n"
+	"sizeless: nop\n"
+	"	ret\n"
+	".globl table\n"
+	".type table, @object\n"
+	"table:	.quad 0x9090909090909090\n"
+	".size table, . - table\n"
+	".popsection\n");
+
 APART static void plain(void)
 {
 	for (int i = 0; i < n; i++)
