@@ -310,10 +310,23 @@ int probe_points_find_open(struct probe_points *p, int fd, const struct probe_fu
 	return find(p, "", &q, why);
 }
 
+/* Links stay: what /proc/PID/root leads to has no name in this root. */
+static char *absolute_of(const char *path)
+{
+	char *cwd = *path == '/' ? NULL : getcwd(NULL, 0), *absolute = NULL;
+
+	if (*path == '/')
+		return strdup(path);
+	if (cwd && asprintf(&absolute, "%s/%s", cwd, path) < 0)
+		absolute = NULL;
+	free(cwd);
+	return absolute;
+}
+
 int probe_points_find(struct probe_points *p, const char *path, const struct probe_function *f,
 		      uint32_t n, char **why)
 {
-	char *absolute = realpath(path, NULL);
+	char *absolute = absolute_of(path);
 	struct search q = {.functions = f, .n = n};
 	int r;
 

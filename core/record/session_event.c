@@ -2,15 +2,19 @@
 #include "record/session_event.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/guess.h"
 #include "base/log.h"
 #include "console/options.h"
+#include "process/safe_open.h"
 
 #define PROBE_PREFIX "uprobe:"
 #define ALLOC_PERIOD (512u << 10) /* bytes */
@@ -122,6 +126,52 @@ static int check_chosen(const struct cli_command *command, const struct session_
 	return 0;
 }
 
+/* Is the process's file of this path another than ours, or is there none? */
+static bool is_another_file(pid_t pid, const char *path)
+{
+	char name[32];
+	struct stat own, theirs;
+	int root, held;
+	bool unknown;
+
+	snprintf(name, sizeof(name), "/proc/%d/root", (int)pid);
+	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0 || stat(path, &own)) {
+		if (root >= 0)
+			close(root);
+		return false; /* the process may have ended */
+	}
+	held = safe_hold(root, path, 0);
+	close(root);
+	if (held < 0)
+		return held == -ENOENT;
+	unknown = fstat(held, &theirs);
+	close(held);
+	return !unknown && (own.st_dev != theirs.st_dev || own.st_ino != theirs.st_ino);
+}
+
+/* A process in a container has its own files. */
+static void warn_of_other_roots(const struct session_options *o)
+{
+	const char *last = "";
+
+	for (size_t i = 0; i < o->probes.n; i++) {
+		const char *path = o->probes.at[i].path;
+		bool said = !strcmp(path, last) || !strncmp(path, "/proc/", 6);
+
+		for (uint32_t k = 0; !said && k < o->selection.npids; k++) {
+			pid_t pid = o->selection.pids[k];
+
+			said = is_another_file(pid, path);
+			if (said)
+				log_warning("process %d has another root folder, where '%s' is not "
+					    "this file: its own is /proc/%d/root%s",
+					    (int)pid, path, (int)pid, path);
+		}
+		last = path;
+	}
+}
+
 static int check_hits(const struct cli_command *command, const struct session_options *o)
 {
 	if (o->hz > DEFAULT_HZ || o->hz < DEFAULT_HZ)
@@ -133,6 +183,7 @@ static int check_hits(const struct cli_command *command, const struct session_op
 	if (o->profiler.sampler != SAMPLER_AUTO && o->profiler.sampler != SAMPLER_BPF)
 		return cli_bad_usage(command, "-e %s is sampled by BPF: leave --sampler out",
 				     o->event.name);
+	warn_of_other_roots(o);
 	return 0;
 }
 
