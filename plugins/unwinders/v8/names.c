@@ -22,6 +22,7 @@ static void free_script(void *element)
 	struct v8_file *f = element;
 
 	free(f->source.lines);
+	free(f->source.loops);
 	free(f);
 }
 

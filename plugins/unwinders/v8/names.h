@@ -47,6 +47,9 @@ struct v8_source {
 	bool after_return;
 	uint32_t *lines; /* position of each line's first character, owned */
 	uint64_t nlines, cap;
+	uint64_t last;   /* the characters before, a byte each; see loop_word() */
+	uint32_t *loops; /* positions of words that begin loops, owned */
+	uint64_t nloops, loops_cap;
 };
 
 struct v8_file {

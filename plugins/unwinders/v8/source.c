@@ -116,13 +116,56 @@ static bool begin_line(struct v8_source *s, uint32_t position)
 	return true;
 }
 
+/* ---- loops ---- */
+
+/* What may be a part of a name: any character above 127 is taken for one. */
+static bool in_name(uint32_t c)
+{
+	return (c | 32) - 'a' < 26 || c - '0' < 10 || c == '_' || c == '$' || c == '#' ||
+	       c == '\\' || c > 127;
+}
+
+/* The length of the word that begins a loop and ends the characters before; 0: there is none. The
+ * name of a property, as in Symbol.for(), is none. */
+static uint32_t loop_word(uint64_t last)
+{
+	static const char *const words[] = {"for", "while", "do"};
+
+	for (uint32_t i = 0; i < 3; i++) {
+		uint64_t word = 0;
+		uint32_t n = 0, before;
+
+		for (; words[i][n]; n++)
+			word = word << 8 | (unsigned char)words[i][n];
+		before = (uint32_t)(last >> 8 * n & 255);
+		if ((last & ((1ull << 8 * n) - 1)) == word && before != '.' && !in_name(before))
+			return n;
+	}
+	return 0;
+}
+
+/* Notes whether a loop's word has ended before this character. */
+static bool take_word(struct v8_source *s, uint32_t c)
+{
+	uint32_t n = in_name(c) ? 0 : loop_word(s->last);
+
+	s->last = s->last << 8 | (c < 128 ? c : 255);
+	if (!n)
+		return true;
+	if (s->nloops == MOST_LINES ||
+	    !fusee_grow(&s->loops, &s->loops_cap, s->nloops + 1, sizeof(*s->loops)))
+		return false;
+	s->loops[s->nloops++] = s->done - n;
+	return true;
+}
+
 /* Notes whether a line begins at or behind the next character. */
 static bool take(struct v8_source *s, uint32_t c)
 {
-	bool ok = true;
+	bool ok = take_word(s, c);
 
 	if (s->after_return && c != '\n')
-		ok = begin_line(s, s->done);
+		ok = ok && begin_line(s, s->done);
 	s->after_return = c == '\r';
 	s->done++;
 	if (c == '\n' || c == 0x2028 || c == 0x2029)
@@ -142,7 +185,7 @@ static bool take_block(struct v8_source *s, const unsigned char *p, uint32_t n)
 static void restart(struct v8_source *s)
 {
 	s->length = s->done = 0;
-	s->nlines = 0;
+	s->nlines = s->nloops = s->last = 0;
 	s->after_return = false;
 	s->state = ++s->tries < MOST_TRIES ? V8_SOURCE_NEW : V8_SOURCE_FAILED;
 }
@@ -197,19 +240,35 @@ bool v8_source_read(const struct fusee_unwinder_host *host, uint64_t process, co
 	return s->state >= V8_SOURCE_READ;
 }
 
-uint32_t v8_source_line(const struct v8_source *s, uint32_t position)
+/* How many of these are not behind the position. */
+static uint64_t up_to(const uint32_t *sorted, uint64_t n, uint32_t position)
 {
-	uint64_t lo = 0, hi = s->nlines;
+	uint64_t lo = 0, hi = n;
 
-	if (s->state != V8_SOURCE_READ || position > s->length)
-		return 0;
 	while (lo < hi) {
 		uint64_t middle = lo + (hi - lo) / 2;
 
-		if (s->lines[middle] <= position)
+		if (sorted[middle] <= position)
 			lo = middle + 1;
 		else
 			hi = middle;
 	}
-	return lo ? s->line_offset + (uint32_t)lo : 0;
+	return lo;
+}
+
+uint32_t v8_source_line(const struct v8_source *s, uint32_t position)
+{
+	uint64_t line;
+
+	if (s->state != V8_SOURCE_READ || position > s->length)
+		return 0;
+	line = up_to(s->lines, s->nlines, position);
+	return line ? s->line_offset + (uint32_t)line : 0;
+}
+
+bool v8_source_is_loop(const struct v8_source *s, uint32_t position)
+{
+	uint64_t n = up_to(s->loops, s->nloops, position);
+
+	return n && s->loops[n - 1] == position;
 }

@@ -13,5 +13,7 @@ bool v8_source_read(const struct fusee_unwinder_host *, uint64_t process, const 
 		    struct v8_source *);
 /* The line of a position, from 1 on; 0: it is not known. */
 uint32_t v8_source_line(const struct v8_source *, uint32_t position);
+/* May a loop begin there? Then it is no place of a call. */
+bool v8_source_is_loop(const struct v8_source *, uint32_t position);
 
 #endif

@@ -651,6 +651,14 @@ static int process_read(uint64_t process, uint64_t at, void *to, uint32_t len)
 
 static const struct fusee_unwinder_host reader = {.process_read = process_read};
 
+static void free_source(struct v8_source *s)
+{
+	free(s->lines);
+	free(s->loops);
+}
+
+#define LOOP 1000 /* added to the line of a position where a loop may begin */
+
 /* The line of a position in a text that the script has now. -1: its text cannot be read. */
 static int line_of(const char *source, uint32_t position)
 {
@@ -667,7 +675,8 @@ static int line_of(const char *source, uint32_t position)
 	while (!v8_source_read(&reader, 1, m.words, &s))
 		s.next_ns = 0;
 	line = s.state == V8_SOURCE_READ ? (int)v8_source_line(&s, position) : -1;
-	free(s.lines);
+	line += v8_source_is_loop(&s, position) ? LOOP : 0;
+	free_source(&s);
 	return line;
 }
 
@@ -681,6 +690,33 @@ TEST(lines_of_a_source)
 	CHECK_INT(line_of("one\ntwo\r\nthree\rfour", 15), 4);
 	CHECK_INT(line_of("one\n", 99), 0);
 	CHECK_INT(line_of("", 0), 1);
+}
+
+TEST(loops_of_a_source)
+{
+	static const struct {
+		const char *source;
+		uint32_t position;
+		int line;
+	} cases[] = {
+		{"for(;;)", 0, LOOP + 1},
+		{"a;\nfor (;;)", 3, LOOP + 2},
+		{"}while(f())", 1, LOOP + 1},
+		{"do{}while(1)", 0, LOOP + 1},
+		{"do{}while(1)", 4, LOOP + 1},
+		{"for\n(;;)", 0, LOOP + 1},
+		{"for(;;)", 1, 1},
+		{"format()", 0, 1},
+		{"xfor()", 1, 1},
+		{"Symbol.for('')", 7, 1},
+		{"_do()", 1, 1},
+		{"\303for()", 1, 1},
+		{"this.#do()", 6, 1},
+		{"do1()", 0, 1},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		CHECK_INT(line_of(cases[i].source, cases[i].position), cases[i].line);
 }
 
 /* The function of frame 0 is in a script whose text is read as the step has found it, and found
@@ -736,7 +772,7 @@ TEST(a_source_cannot_be_read)
 			s.next_ns = 0;
 		CHECK_INT(s.state, V8_SOURCE_READ);
 		CHECK_INT(v8_source_line(&s, 2), 2);
-		free(s.lines);
+		free_source(&s);
 	}
 }
 
@@ -925,6 +961,38 @@ TEST(inlined_functions)
 		fprintf(stderr, "# at %u%s\n", cases[i / 2].offset,
 			cases[i / 2].exact ? ", exact" : "");
 		CHECK_STR(step_at(cases[i / 2].offset, cases[i / 2].exact), cases[i / 2].frames);
+	}
+}
+
+/* The text of the script of make_code() becomes this. */
+static void set_text(const char *source)
+{
+	unsigned char *old = memmem(m.memory, sizeof(m.memory), "a\nb\nc\nd", 7);
+
+	CHECK(old && strlen(source) == 12 && memcpy(old, source, 12));
+}
+
+/* Position 5, of a call and of where it was inlined, is a loop's: Maglev gives it to all that is
+ * behind the first iteration, so that no line is known. */
+TEST(a_call_at_a_loop)
+{
+	static const struct {
+		const char *source;
+		uint32_t offset;
+		const char *frames;
+	} cases[] = {
+		{"a\nb\n;for(g)\n", 205, "middle:0 outer:0 "},
+		{"a\nb\n;for(g)\n", 105, "inner:1 middle:3 outer:0 "},
+		{"a\nb\n;for(g)\n", 305, "outer:3 "},
+		{"a\nb\n.for(g)\n", 205, "middle:3 outer:3 "},
+		{"a\nb\n.for(g)\n", 105, "inner:1 middle:3 outer:3 "},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		make();
+		make_code();
+		set_text(cases[i].source);
+		CHECK_STR(step_at(cases[i].offset, false), cases[i].frames);
 	}
 }
 

@@ -105,7 +105,7 @@ static bool read_script(void *arg, struct v8_file *f)
 	if (f->source.state >= V8_SOURCE_READ || r->p->lines > MOST_LINES)
 		return true;
 	if (v8_source_read(r->v->self.host->unwinder, r->process, r->p->words, &f->source))
-		r->p->lines += f->source.nlines;
+		r->p->lines += f->source.nlines + f->source.nloops;
 	return fusee_now(CLOCK_MONOTONIC) < r->until;
 }
 
@@ -144,10 +144,14 @@ static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e
 	return fusee_emitted_result(&v->self, "functions_lost", kept);
 }
 
-/* Appends the frame of a function at this place in its script. 0 or -errno. */
-static int show(struct v8 *v, uint64_t process, const struct v8_named *named, struct v8_place at,
-		struct fusee_frame_out *out)
+/* Appends the frame of a function at this place in its script. 0 or -errno.
+ * In code that Maglev has compiled (V8 13) all that is behind the first, peeled iteration of a loop
+ * has the loop's own place, so that nothing is known of a call there. */
+static int show(struct v8 *v, const struct fusee_raw_frame *frame, const struct v8_named *named,
+		struct v8_place at, struct fusee_frame_out *out)
 {
+	const bool optimized = (frame->v[1] & (V8_IS_CODE | V8_IS_BASELINE)) == V8_IS_CODE;
+	const uint64_t process = frame->process;
 	struct fusee_source_frame f = FUSEE_SIZED(struct fusee_source_frame);
 	const struct v8_file *file = named->script ? v8_names_script(&v->processes, process,
 								     named->script)
@@ -158,7 +162,8 @@ static int show(struct v8 *v, uint64_t process, const struct v8_named *named, st
 	if (file) {
 		read_new(v, process, named->script); /* if earlier tries failed */
 		f.file = fusee_text(file->name);
-		f.line = at.known ? v8_source_line(&file->source, at.position) : 0;
+		if (at.known && !(optimized && v8_source_is_loop(&file->source, at.position)))
+			f.line = v8_source_line(&file->source, at.position);
 	}
 	return v->self.host->unwinder->frame(out, &f);
 }
@@ -197,7 +202,7 @@ static int show_inlined(struct v8 *v, const struct fusee_raw_frame *frame,
 	}
 	at->known = at->known && (n || !(frame->v[1] & V8_IS_EXACT));
 	for (int i = 0; i < n; i++)
-		if (show(v, frame->process, chain[i], places[i], out))
+		if (show(v, frame, chain[i], places[i], out))
 			return -ENOMEM;
 	return n;
 }
@@ -236,7 +241,7 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 	} else if (frame->v[1] != V8_NO_OFFSET) {
 		at = v8_names_place(named, (uint32_t)frame->v[1], false);
 	}
-	return n < 0 || show(v, frame->process, named, at, out) ? -ENOMEM : n + 1;
+	return n < 0 || show(v, frame, named, at, out) ? -ENOMEM : n + 1;
 }
 
 static void on_detach(void *ctx, uint64_t process)
