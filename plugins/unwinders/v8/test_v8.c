@@ -37,6 +37,11 @@ enum {
 	T_ODDBALL = 131,
 	T_MAP = 264,
 	T_TABLE = 257,
+	/* of compiled code's data */
+	T_DATA = 213,
+	T_LITERALS = 247,
+	T_PLACES = 186,
+	T_WRAPPER = 195,
 	ONE_BYTE = 8,
 	TWO_BYTE = 0,
 	CONS = 41,
@@ -102,6 +107,9 @@ static const struct {
 	{"DeoptimizationDataLiteralArrayIndex", 2},
 	{"DeoptimizationDataInliningPositionsIndex", 7},
 	{"DeoptimizationDataSharedFunctionInfoIndex", 6},
+	/* these are in V8 13, in place of what is before them */
+	{"DeoptimizationDataWrappedSharedFunctionInfoIndex", 7},
+	{"class_SharedFunctionInfoWrapper__shared_info__Tagged_SharedFunctionInfo_", 8},
 };
 #define CONSTANTS (sizeof(constants) / sizeof(*constants))
 
@@ -114,6 +122,7 @@ struct made {
 	uint64_t script;       /* of all functions */
 	void *names;
 	const char *lacks; /* a constant that the file has not */
+	bool is_13;
 	char said[256], stack[1024];
 	struct fusee_range claimed;
 };
@@ -151,6 +160,13 @@ static int file_info(uint64_t file, struct fusee_file_info *info)
 	return 0;
 }
 
+/* Has the file this constant? */
+static bool has(uint32_t i)
+{
+	return (!m.lacks || strcmp(m.lacks, constants[i].name)) &&
+	       (m.is_13 ? i != CONSTANTS - 3 : i < CONSTANTS - 2);
+}
+
 static int file_symbol(uint64_t file, const char *name, struct fusee_range *at)
 {
 	if (!strcmp(name, "v8_Default_embedded_blob_code_"))
@@ -162,7 +178,7 @@ static int file_symbol(uint64_t file, const char *name, struct fusee_range *at)
 	else {
 		for (uint32_t i = 0; i < CONSTANTS; i++)
 			if (!strncmp(name, "v8dbg_", 6) && !strcmp(name + 6, constants[i].name) &&
-			    (!m.lacks || strcmp(m.lacks, name + 6))) {
+			    has(i)) {
 				at->lo = FILE_AT + 4 * i;
 				return 0;
 			}
@@ -836,8 +852,12 @@ static void make_code(void)
 	static const struct {
 		int64_t code, raw;
 	} calls[] = {{100, RAW(1, 1)}, {110, RAW(2, 1)}, {200, RAW(5, 0)}, {300, RAW(9, -1)}};
-	uint64_t stream = JIT - 32, code = object(T_CODE, 9), data = object(T_BYTES + 1, 12);
-	uint64_t literals = object(T_BYTES + 2, 6), places = object(T_BYTES, 7);
+	/* indices in the data: V8 13 has one more before them */
+	const uint32_t in_literals = 32 + 8 * m.is_13, in_places = 72 + 8 * m.is_13;
+	uint64_t stream = JIT - 32, code = object(T_CODE, 9);
+	uint64_t data = object(m.is_13 ? T_DATA - 1 : T_DATA, 13);
+	uint64_t literals = object(m.is_13 ? T_LITERALS + 1 : T_LITERALS, 6);
+	uint64_t places = object(m.is_13 ? T_BYTES : T_PLACES, 7), outer, shared;
 	uint64_t table = object(T_BYTES, 12), map = object(T_STREAM, 2) - 1 - 16, at, context,
 		 script;
 	int64_t last = -1, raw = 0;
@@ -854,9 +874,9 @@ static void make_code(void)
 	set(code, 40, JIT);
 	memcpy(m.memory + code - 1 + 52, &size, 4);
 	set(data, 24, number(2));
-	set(data, 32, literals);
-	set(data, 72, places);
-	set(data, 80, number(exits));
+	set(data, in_literals, literals);
+	set(data, in_places, places);
+	set(data, in_places + 8, number(exits));
 	set(literals, 16, shared_of("middle", script));
 	set(literals, 24, shared_of("inner", script) | 2); /* a weak reference */
 	set(places, 8, number(32));
@@ -872,7 +892,31 @@ static void make_code(void)
 		raw = calls[i].raw;
 	}
 	set(table, 8, number((uint32_t)(at - (table - 1 + 16))));
-	frame(0, function(text("outer"), script), context, 0, 0);
+	outer = function(text("outer"), script);
+	memcpy(&shared, m.memory + outer - 1 + 32, 8);
+	if (m.is_13) {
+		at = object(T_WRAPPER, 2);
+		set(at, 8, shared);
+		shared = at;
+	}
+	set(data, in_places - 8, shared);
+	frame(0, outer, context, 0, 0);
+}
+
+/* The same code as V8 13 has it: its data is of other types, and the function in it is wrapped. */
+static void make_code_of_v8_13(void)
+{
+	for (uint32_t i = 0; i < CONSTANTS; i++) {
+		int32_t value = constants[i].value + 1;
+
+		if (!strcmp(constants[i].name, "DeoptimizationDataLiteralArrayIndex") ||
+		    !strcmp(constants[i].name, "DeoptimizationDataInliningPositionsIndex"))
+			memcpy(m.memory + FILE_AT + 4 * i, &value, 4);
+	}
+	m.is_13 = true;
+	CHECK_INT(inspect(), 1);
+	CHECK_INT(m.words[V8_WRAPPED_SHARED], 8);
+	make_code();
 }
 
 /* The frames of one step at this address. */
@@ -935,6 +979,9 @@ static void make_code_of_v8_10(void)
 	m.words[V8_CODE_POSITIONS] = 24;
 }
 
+static void (*const of_releases[])(void) = {make_code, make_code_of_v8_13, make_code_of_v8_10};
+#define RELEASES (sizeof(of_releases) / sizeof(*of_releases))
+
 TEST(inlined_functions)
 {
 	static const struct {
@@ -955,12 +1002,13 @@ TEST(inlined_functions)
 		{641, false, "outer:0 "}, /* of no code */
 	};
 
-	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < RELEASES * sizeof(cases) / sizeof(*cases); i++) {
+		uint32_t k = (uint32_t)(i / RELEASES);
+
 		make();
-		i % 2 ? make_code_of_v8_10() : make_code();
-		fprintf(stderr, "# at %u%s\n", cases[i / 2].offset,
-			cases[i / 2].exact ? ", exact" : "");
-		CHECK_STR(step_at(cases[i / 2].offset, cases[i / 2].exact), cases[i / 2].frames);
+		of_releases[i % RELEASES]();
+		fprintf(stderr, "# at %u%s\n", cases[k].offset, cases[k].exact ? ", exact" : "");
+		CHECK_STR(step_at(cases[k].offset, cases[k].exact), cases[k].frames);
 	}
 }
 
@@ -1084,6 +1132,13 @@ TEST(a_builtin_without_a_frame)
 		if (other)
 			put(u->fp - 32, object(T_BYTECODE, 9));
 		CHECK_STR(step_in(CODE + 0x200, true), other ? "base:0 " : "base:2 ");
+	}
+	/* of optimized code, which has its function in its data */
+	for (uint32_t i = 0; i < RELEASES; i++) {
+		make();
+		of_releases[i]();
+		put(u->sp + 16, JIT + 106);
+		CHECK_STR(step_in(CODE + 0x200, true), "inner:0 middle:5 outer:3 ");
 	}
 }
 
