@@ -39,7 +39,7 @@ enum v8_source_state {
 struct v8_source {
 	uint64_t script, text;       /* the objects in the process; text: as it was last read */
 	uint64_t at;                 /* address of the characters; 0: not known */
-	uint32_t expected;           /* characters, as the step has read it */
+	uint32_t expected;           /* characters, as the step has read it; 0: it could not */
 	uint32_t length, done, wide; /* characters: of it, read; 1: of two bytes */
 	uint32_t state, tries;       /* enum v8_source_state */
 	uint32_t line_offset;

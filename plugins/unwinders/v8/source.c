@@ -36,7 +36,8 @@ static int get(struct reader *r, uint64_t at, void *to, uint32_t len)
 /* Is it an error of a busy machine, after which another try makes sense? */
 static bool may_pass(int err)
 {
-	return err == -EAGAIN || err == -ETIMEDOUT || err == -ENOBUFS || err == -EMFILE;
+	return err == -EAGAIN || err == -ETIMEDOUT || err == -ENOBUFS || err == -EMFILE ||
+	       err == -ENFILE || err == -EINTR;
 }
 
 /* Follows a string to its characters, and sets at, wide and length. false: it is no string, its
@@ -94,14 +95,22 @@ static bool text_now(struct reader *r, uint64_t *text)
 static bool find_text(struct reader *r)
 {
 	struct v8_source *s = r->s;
+	uint64_t text;
 
 	s->length = s->expected;
 	if (!s->tries &&
 	    s->at) /* where the step found them; is_there() notices if they have moved */
 		return (uint64_t)s->length << s->wide <= MOST_TEXT;
 	s->length = 0;
-	return text_now(r, &s->text) && resolve(r, s->text) && s->length == s->expected &&
-	       (uint64_t)s->length << s->wide <= MOST_TEXT;
+	if (!text_now(r, &text) || !resolve(r, text))
+		return false;
+	/* the step could not read the text: it is that which the script had, if it did not move */
+	if (!s->expected && text == s->text)
+		s->expected = s->length;
+	if (s->length != s->expected)
+		return false;
+	s->text = text;
+	return (uint64_t)s->length << s->wide <= MOST_TEXT;
 }
 
 /* ---- lines ---- */

@@ -792,6 +792,51 @@ TEST(a_source_cannot_be_read)
 	}
 }
 
+static uint32_t busy; /* so many reads fail, as the machine is busy */
+
+static int process_read_late(uint64_t process, uint64_t at, void *to, uint32_t len)
+{
+	return busy && busy-- ? -ETIMEDOUT : process_read(process, at, to, len);
+}
+
+/* A read that fails for a time, however often, costs no try: the lines come afterwards. */
+TEST(a_source_is_read_late)
+{
+	static const struct fusee_unwinder_host late = {.process_read = process_read_late};
+	struct v8_source s = {0};
+
+	make();
+	s.script = m.script;
+	s.expected = 13;
+	busy = 100;
+	for (int i = 0; i < 100; i++, s.next_ns = 0)
+		CHECK(!v8_source_read(&late, 1, m.words, &s));
+	CHECK_INT(v8_source_line(&s, 5), 0);
+	CHECK(v8_source_read(&late, 1, m.words, &s));
+	CHECK_INT(v8_source_line(&s, 5), 2);
+	free_source(&s);
+}
+
+/* The step could not read how long the text is: the text that the script had then is read, and no
+ * other. */
+TEST(a_source_of_unknown_length)
+{
+	for (int other = 0; other < 2; other++) {
+		struct v8_source s = {0};
+
+		make();
+		s.script = m.script;
+		memcpy(&s.text, m.memory + m.script - 1 + 8, sizeof(s.text));
+		if (other)
+			set(m.script, 8, text("1\n2\n3"));
+		for (int i = 0; i < 20 && !v8_source_read(&reader, 1, m.words, &s); i++)
+			s.next_ns = 0;
+		CHECK_INT(s.state, other ? V8_SOURCE_FAILED : V8_SOURCE_READ);
+		CHECK_INT(v8_source_line(&s, 5), other ? 0 : 2);
+		free_source(&s);
+	}
+}
+
 /* ---- compiled code ---- */
 
 extern const struct fusee_plugin fusee_plugin;
