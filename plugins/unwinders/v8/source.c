@@ -140,6 +140,8 @@ static uint32_t loop_word(uint64_t last)
 {
 	static const char *const words[] = {"for", "while", "do"};
 
+	if ((last & 255) != 'r' && (last & 255) != 'e' && (last & 255) != 'o')
+		return 0;
 	for (uint32_t i = 0; i < 3; i++) {
 		uint64_t word = 0;
 		uint32_t n = 0, before;
