@@ -15,8 +15,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <fusee/unwinder.bpf.h>
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "bpf/internal/sampler_state.h"
@@ -27,36 +25,6 @@
 #define MOST_PAUSES 8u        /* .. up to 26 s */
 
 /* ---- the child ---- */
-
-/* A plugin's object may have its step and maps of its own, but neither programs nor writable global
- * variables, which all CPUs would write at once. NULL, or what is wrong. */
-static const char *check_object(const struct fusee_unwinder_ops *ops)
-{
-	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "unwinder");
-	struct bpf_object *object = bpf_object__open_mem(
-		ops->bpf, (size_t)((const char *)ops->bpf_end - (const char *)ops->bpf), &o);
-	const char *wrong = NULL;
-	struct bpf_map *map;
-	uint32_t abi = 0;
-
-	if (!object)
-		return "it is no BPF object";
-	if (bpf_object__next_program(object, NULL))
-		wrong = "it brings a program of its own";
-	bpf_object__for_each_map(map, object)
-	{
-		const char *name = bpf_map__name(map);
-
-		if (bpf_map__is_internal(map) && !strstr(name, ".rodata"))
-			wrong = "it has global variables that can be written";
-		if (!strcmp(name, "fusee_abi"))
-			abi = bpf_map__max_entries(map);
-	}
-	if (abi != FUSEE_BPF_ABI)
-		wrong = "its step was built for another version of the plugin ABI: build it again";
-	bpf_object__close(object);
-	return wrong;
-}
 
 /* An object that is loaded, to which a language unwinder's program is added. */
 struct base {
@@ -124,18 +92,20 @@ static int link_and_load(void *arg, char *why, size_t len)
 	const struct bpf_sampler *b = j->b;
 	const struct base first = {b->object, b->fds.programs, b->waits.sampled};
 	const struct base beside = {b->waits.object, b->waits.programs, true};
-	const char *what = check_object(plugin_of(b, j->unwinder)->ops);
+	const char *what = sampler_object_wrong_step(plugin_of(b, j->unwinder)), *refusal;
 	int r;
 
 	if (what) {
 		snprintf(why, len, "%s", what);
 		return -EINVAL;
 	}
+	libbpf_log_start();
 	r = link_and_load_in(j, &first, &what);
 	if (!r && b->waits.beside)
 		r = link_and_load_in(j, &beside, &what);
+	refusal = libbpf_log_refusal();
 	if (r)
-		snprintf(why, len, "%s: %s", what, strerror(-r));
+		snprintf(why, len, "%s: %s", what, refusal ? refusal : strerror(-r));
 	return r; /* the exit of this process frees the rest */
 }
 

@@ -113,7 +113,9 @@ static const char *wrong_programs(const struct bpf_object *object)
 				   : NULL;
 }
 
-static const char *wrong_maps(const struct bpf_object *object, const char *plugin)
+/* What is wrong with the maps of a plugin's object. prefix: with which names of its own maps must
+ * begin; NULL: with any. */
+static const char *wrong_maps(const struct bpf_object *object, const char *prefix)
 {
 	const char *wrong = "it was built for another version of the plugin ABI: build it again";
 	struct bpf_map *map;
@@ -126,19 +128,59 @@ static const char *wrong_maps(const struct bpf_object *object, const char *plugi
 			return "it has global variables that can be written";
 		if (!strcmp(name, "fusee_abi") && bpf_map__max_entries(map) == FUSEE_BPF_ABI)
 			wrong = NULL;
-		if (!bpf_map__is_internal(map) && strncmp(name, "fusee_", 6) != 0 &&
-		    strncmp(name, plugin, strlen(plugin)) != 0)
-			return "names of its maps must begin with that of the sampler";
+		if (prefix && !bpf_map__is_internal(map) && strncmp(name, "fusee_", 6) != 0 &&
+		    strncmp(name, prefix, strlen(prefix)) != 0)
+			return "names of its maps must begin with that of the plugin";
 	}
 	return wrong;
 }
 
+static struct bpf_object *open_part(const struct linker_part *part)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "plugin");
+
+	return bpf_object__open_mem(
+		part->from, (size_t)((const char *)part->to - (const char *)part->from), &o);
+}
+
+const char *sampler_object_wrong_step(const struct fusee_plugin *d)
+{
+	const struct fusee_unwinder_ops *ops = d->ops;
+	const struct linker_part part = {d->name, ops->bpf, ops->bpf_end};
+	struct bpf_object *object = open_part(&part);
+	const char *wrong = !object ? "it is no BPF object"
+			    : bpf_object__next_program(object, NULL)
+				    ? "it brings a program of its own"
+				    : NULL;
+
+	if (!wrong)
+		wrong = wrong_maps(object, ops->flags & FUSEE_UNWINDER_LABELS ? part.name : NULL);
+	bpf_object__close(object);
+	return wrong;
+}
+
+static int check_step(void *arg, char *why, size_t len)
+{
+	const struct fusee_instance *labeler = arg;
+	const char *wrong = sampler_object_wrong_step(labeler->descriptor);
+
+	if (wrong)
+		snprintf(why, len, "%s", wrong);
+	return wrong ? -EINVAL : 0;
+}
+
+int sampler_object_check_labeler(struct fusee_instance *labeler, char **why)
+{
+	struct loader child;
+	int r = loader_start(&child, "reading its step", check_step, labeler, NULL, 0);
+
+	return r ? r : loader_wait(&child, why);
+}
+
 int sampler_object_check_chooser(const struct fusee_instance *chooser, char **why)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "chooser");
-	struct linker_part part = chooser_part(chooser);
-	struct bpf_object *object = bpf_object__open_mem(
-		part.from, (size_t)((const char *)part.to - (const char *)part.from), &o);
+	const struct linker_part part = chooser_part(chooser);
+	struct bpf_object *object = open_part(&part);
 	const char *wrong = object ? wrong_programs(object) : "it is no BPF object";
 
 	if (!wrong)

@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,22 +39,6 @@
 #define WAKE_PART 20u
 #define WAKE_SAVED_NS 50000000
 #define WAKE_NS 200000u /* between two wakes, at least */
-
-/* libbpf's messages go to the debug log. The verifier's complaint is at the end of its message. */
-static int log_libbpf(enum libbpf_print_level level, const char *format, va_list ap)
-{
-	char *text;
-	int len;
-
-	if (level == LIBBPF_DEBUG || log_level() < LOG_DEBUG)
-		return 0;
-	len = vasprintf(&text, format, ap);
-	if (len < 0)
-		return 0;
-	log_debug("libbpf: %s", text + (len > 4000 ? len - 4000 : 0));
-	free(text);
-	return 0;
-}
 
 /* ---- loading ---- */
 
@@ -262,10 +245,14 @@ static int load(struct bpf_sampler *b, char **why)
 
 static char *explain(int r, const char *what)
 {
-	const char *hint = r == -EPERM || r == -EACCES ? " (it needs CAP_BPF and CAP_PERFMON)" : "";
+	const char *refusal = libbpf_log_refusal(); /* with rights */
+	bool denied = !refusal && (r == -EPERM || r == -EACCES);
 	char *text;
 
-	return asprintf(&text, "%s: %s%s", what, strerror(-r), hint) < 0 ? NULL : text;
+	return asprintf(&text, "%s: %s%s", what, refusal ? refusal : strerror(-r),
+			denied ? " (it needs CAP_BPF and CAP_PERFMON)" : "") < 0
+		       ? NULL
+		       : text;
 }
 
 static int init_parts(struct bpf_sampler *b)
@@ -310,11 +297,41 @@ static struct bpf_sampler *new_sampler(const struct plugin_set *set,
 	return b;
 }
 
-static int attach_all(struct bpf_sampler *b, const struct bpf_sampler_options *o, char **why)
+/* Checks the objects of plugins that are linked. 0 or -errno, *why: a sentence or NULL. */
+static int check_objects(const struct bpf_sampler *b, char **why)
 {
-	int r = attach_tracepoints(b);
+	int r = 0;
 
-	return !r && o->probes ? bpf_probes_attach(b, o->probes, why) : r;
+	if (b->labeler >= 0)
+		r = sampler_object_check_labeler(b->set->instances[b->labeler], why);
+	if (!r && b->waits.chooser)
+		r = sampler_object_check_chooser(b->waits.chooser, why);
+	return r;
+}
+
+/* Links, loads and attaches it. 0; or -errno with *why: a sentence or NULL, *what: what failed. */
+static int start(struct bpf_sampler *b, const struct bpf_sampler_options *o, char **why,
+		 const char **what)
+{
+	int r;
+
+	size_tables(b, o->table_bytes);
+	*what = "its parts cannot be linked";
+	r = link_object(b, why);
+	if (r)
+		return r;
+	*what = "the kernel does not load it";
+	r = load(b, why);
+	if (r)
+		return r;
+	*what = "it cannot follow processes";
+	r = attach_tracepoints(b);
+	if (!r && o->probes)
+		r = bpf_probes_attach(b, o->probes, why);
+	if (r)
+		return r;
+	*what = "no memory";
+	return init_parts(b);
 }
 
 /* Opens it with the set's labeler, or without. *labeler: its number, -1: none is linked. */
@@ -326,33 +343,18 @@ static int open_with(struct bpf_sampler **ret, const struct plugin_set *set,
 	int r = b ? 0 : -ENOMEM;
 
 	*why = NULL;
-	if (r)
-		goto out;
-	libbpf_set_print(log_libbpf);
-	r = sampler_object_choose(b, why);
-	if (r)
-		goto out;
-	b->labeler = labels ? b->labeler : -1;
-	*labeler = b->labeler;
-	r = o->chooser ? sampler_object_check_chooser(o->chooser, why) : 0;
-	if (r)
-		goto out;
-	size_tables(b, o->table_bytes);
-	what = "its parts cannot be linked";
-	r = link_object(b, why);
-	if (r)
-		goto out;
-	what = "the kernel does not load it";
-	r = load(b, why);
-	if (r)
-		goto out;
-	what = "it cannot follow processes";
-	r = attach_all(b, o, why);
-	if (r)
-		goto out;
-	what = "no memory";
-	r = init_parts(b);
-out:
+	if (b) {
+		libbpf_log_start();
+		r = sampler_object_choose(b, why);
+	}
+	if (!r) {
+		b->labeler = labels ? b->labeler : -1;
+		*labeler = b->labeler;
+		what = "a plugin's BPF half cannot be checked";
+		r = check_objects(b, why);
+	}
+	if (!r)
+		r = start(b, o, why, &what);
 	if (r) {
 		if (!*why)
 			*why = explain(r, what);
@@ -366,20 +368,18 @@ out:
 int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 		     const struct bpf_sampler_options *o, char **why)
 {
-	int labeler = -1, none, r = open_with(ret, set, o, true, &labeler, why);
+	int labeler = -1, none, r = open_with(ret, set, o, true, &labeler, why), r2;
 	char *without;
 
 	if (!r || labeler < 0)
 		return r;
-	if (open_with(ret, set, o, false, &none, &without)) {
-		free(without);
-		return r;
-	}
-	log_warning("the labeler '%s' cannot be used, samples are without its labels: %s",
-		    set->instances[labeler]->descriptor->name, *why ? *why : strerror(-r));
+	r2 = open_with(ret, set, o, false, &none, &without);
+	if (!r2)
+		log_warning("the labeler '%s' cannot be used, samples are without its labels: %s",
+			    set->instances[labeler]->descriptor->name, *why ? *why : strerror(-r));
 	free(*why);
-	*why = NULL;
-	return 0;
+	*why = without;
+	return r2;
 }
 
 const char *const sampler_choices[] = {"auto", "bpf", "snapshot", NULL};

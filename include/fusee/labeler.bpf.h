@@ -13,7 +13,8 @@
  * stack is walked. u->tls and the registers are the interrupted thread's. It finds the words with
  * fusee_process_word(), reads the thread's memory with fusee_read() and fusee_read_str(), and says
  * what it has found with fusee_label_ids(). It has no table, pushes and emits nothing, remembers
- * nothing, and leaves the other fields as they are.
+ * nothing, and leaves the other fields as they are. Its object has neither programs nor global
+ * variables that can be written; names of its maps, if it has any, begin with the plugin's.
  *
  * What it reads belongs to the target, which can write anything there. Samples that a kernel could
  * not unwind carry what was read with them, as other memory may be there later.

@@ -200,8 +200,21 @@ int sampler_object_open(struct bpf_object **ret, int fd);
  * sentence or NULL. */
 bool sampler_object_is_chooser(const struct bpf_program *);
 int sampler_object_check_chooser(const struct fusee_instance *, char **why);
+/* An unwinder's or labeler's object may have its step and maps of its own, but neither programs nor
+ * such variables. NULL, or what is wrong. For a child process: loader.h. */
+const char *sampler_object_wrong_step(const struct fusee_plugin *);
+/* The same of a labeler, in a child process. 0 or -errno, *why as above. */
+int sampler_object_check_labeler(struct fusee_instance *, char **why);
 /* What only programs of language unwinders use is not made without them. 0 or -errno. */
 int sampler_object_exclude_languages(const struct bpf_sampler *, struct bpf_object *);
+
+/* ---- libbpf_log.c ---- */
+
+/* From now on libbpf's messages go to the debug log. */
+void libbpf_log_start(void);
+/* Why the verifier refused a program since then; NULL: it refused none. Valid until the next load.
+ */
+const char *libbpf_log_refusal(void);
 
 /* ---- language.c ---- */
 
