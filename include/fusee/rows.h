@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fusee/rows.h - a profile as rows of two tables, for stores that are queried by SQL: `samples` has
- * a row for each sample and each type of value, `stacks` the frames of each stack. Optional: a
+ * a row for each sample and each type of value, `stacks` the frames of each stack. Rows have no ids
+ * of traces and spans: samples that differ in these alone are one row. Optional: a
  * plugin links it statically (libfusee-rows.a, `pkg-config --libs fusee-rows`; in fusee's own tree
  * the plugin's file `uses` has the line "rows").
  */

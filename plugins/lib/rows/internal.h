@@ -30,6 +30,9 @@ struct fusee_rows {
 	uint32_t *places;         /* of each stack of the profile in `stacks`, + 1; 0: unused */
 	uint64_t nstacks;
 	uint32_t count_type, per_sample; /* count_type: types.n if there is none */
+	uint32_t nsamples;               /* rows of each type */
+	uint32_t *merged;                /* by row: the first of its samples; NULL: one each */
+	int64_t *sums;                   /* of their values */
 	struct fusee_bytes text, texts;  /* of one stack; of all that are kept */
 	struct fusee_rows_frame *frames; /* of the stack that was filled last */
 	uint64_t cap;
@@ -39,6 +42,8 @@ struct fusee_rows {
 
 /* The text, truncated to the limit before a character. */
 struct fusee_str rows_bounded(struct fusee_rows *, struct fusee_str);
+/* Finds which samples are one row. 0 or -ENOMEM. */
+int rows_merge(struct fusee_rows *);
 /* Fills the labels of a row. */
 void rows_labels(struct fusee_rows *, const struct fusee_sample *, struct fusee_rows_sample *);
 /* Fills the frames of a row. 0 or -ENOMEM. */

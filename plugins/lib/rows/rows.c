@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `samples` has a row for each sample and each type of value, except the number of samples, which
- * is a column; `stacks` has a row for each stack of a sample.
+ * is a column, and except ids (merge.c); `stacks` has a row for each stack of a sample.
  */
 #include <stdlib.h>
 
@@ -104,16 +104,17 @@ static uint32_t find_count(const struct fusee_profile *p)
 
 uint64_t fusee_rows_nsamples(const struct fusee_rows *r)
 {
-	return (uint64_t)r->p->samples.n * r->per_sample;
+	return (uint64_t)r->nsamples * r->per_sample;
 }
 
 int fusee_rows_fill_sample(struct fusee_rows *r, uint64_t i, struct fusee_rows_sample *row)
 {
 	const struct fusee_profile *p = r->p;
-	uint64_t n = i / r->per_sample;
+	uint64_t n = i / r->per_sample, at = r->merged ? r->merged[n] : n;
 	uint32_t type = (uint32_t)(i % r->per_sample);
-	const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, p->samples, n);
-	const int64_t *values = FUSEE_AT(int64_t, p->values, n * p->types.n);
+	const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, p->samples, at);
+	const int64_t *values = r->sums ? r->sums + n * p->types.n
+					: FUSEE_AT(int64_t, p->values, n * p->types.n);
 	struct row_stack *stack = &r->stacks[r->places[s->stack] - 1];
 	const struct fusee_value_type *t;
 
@@ -145,6 +146,8 @@ void fusee_rows_close(struct fusee_rows *r)
 	free(r->stacks);
 	free(r->places);
 	free(r->frames);
+	free(r->merged);
+	free(r->sums);
 	fusee_bytes_fini(&r->text);
 	fusee_bytes_fini(&r->texts);
 	free(r);
@@ -165,7 +168,7 @@ int fusee_rows_open(struct fusee_rows **ret, const struct fusee_profile *p,
 		r->per_sample = p->types.n - (r->count_type < p->types.n && p->types.n > 1);
 		r->stacks = calloc(p->stacks.n + 1ull, sizeof(*r->stacks));
 		r->places = calloc(p->stacks.n + 1ull, sizeof(*r->places));
-		err = r->stacks && r->places ? 0 : -ENOMEM;
+		err = r->stacks && r->places ? rows_merge(r) : -ENOMEM;
 	}
 	if (!err)
 		number_stacks(r, hashes, ids);

@@ -250,6 +250,48 @@ TEST(stack_ids_of_two_profiles)
 	end();
 }
 
+static int64_t value_of(uint64_t row)
+{
+	CHECK_INT(fusee_rows_fill_sample(rows, row, &sample), 0);
+	return sample.value;
+}
+
+/* Rows have no ids: samples of other spans are one row, with the sum; others are not. */
+TEST(samples_of_other_spans_are_one_row)
+{
+	const struct fusee_label labels[] = {{.key = fusee_text("state"), .str = fusee_text("on")}};
+	uint32_t f[2];
+
+	begin("samples", "cpu");
+	f[0] = builder_stack(b, (uint32_t[]){frame("f", 1, NULL)}, 1);
+	f[1] = builder_stack(b, (uint32_t[]){frame("g", 2, NULL)}, 1);
+	for (uint64_t span = 0; span < 1000; span++) {
+		builder_ids(b, (uint64_t[]){span % 7, span % 11}, span);
+		builder_sample(b, f[span % 2], labels, 1, 5, 6, (int64_t[]){1, (int64_t)span});
+		builder_sample(b, f[0], labels, 0, 5, 6, (int64_t[]){1, 1});
+		builder_sample(b, f[0], labels, 1, 5, 7, (int64_t[]){1, 2});
+		builder_sample(b, f[0], labels, 1, 8, 6, (int64_t[]){2, 3});
+	}
+	builder_ids(b, (uint64_t[]){1, 1}, 1);
+	builder_sample(b, f[1], labels, 1, 5, 6, (int64_t[]){0, INT64_MAX});
+	open_rows(1000, 10);
+	CHECK_INT(fusee_rows_nsamples(rows), 5);
+	CHECK_INT(value_of(0), 249500); /* the even of 0 to 999 */
+	CHECK_INT(sample.count, 500);
+	CHECK_TEXT(sample.stack, "f");
+	CHECK_INT(value_of(1), 1000);
+	CHECK_INT(sample.labels.n, 0);
+	CHECK_INT(value_of(2), 2000);
+	CHECK_INT(sample.tid, 7);
+	CHECK_INT(value_of(3), 3000);
+	CHECK_INT(sample.count, 2000);
+	CHECK_INT(sample.pid, 8);
+	CHECK(value_of(4) == INT64_MAX); /* and no overflow */
+	CHECK_INT(sample.count, 500);
+	CHECK_TEXT(sample.stack, "g");
+	end();
+}
+
 /* More text than is kept: it is folded for each row, and the same. */
 TEST(texts_that_are_not_kept)
 {
