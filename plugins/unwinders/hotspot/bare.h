@@ -7,6 +7,7 @@
 #ifndef HOTSPOT_BARE_H
 #define HOTSPOT_BARE_H
 
+#include "blob.h"
 #include "code.h"
 #include "emit.h"
 #include "state.h"
@@ -99,6 +100,7 @@ FUSEE_PART(fusee_hotspot_leave_adapter, leave_adapter)
 static int leave_unsized(struct fusee_unwind *u, __u32 unused)
 {
 	int e = is_exact(u) ? FUSEE_CALL(fusee_hotspot_edge, u, 0) : EDGE_NONE;
+	struct near *n = near(u);
 	__u64 code, pc, frame[2];
 	__u32 first;
 
@@ -106,7 +108,7 @@ static int leave_unsized(struct fusee_unwind *u, __u32 unused)
 	if (e == EDGE_SAVED && !AT(u, &pc, u->sp + 8) && is_behind_call(u, pc))
 		return to_caller_of_frame(u, u->sp + 16) == FUSEE_NEXT;
 	/* push %rbp; mov %rsp,%rbp */
-	if (!blob_code(u, &code) && !AT(u, &first, code) &&
+	if (n && !blob_code(u, n, &code) && !AT(u, &first, code) &&
 	    (first == 0xec8b4855 || first == 0xe5894855) && e != EDGE_RETURN &&
 	    !(u->flags & FUSEE_FP_LOST || u->fp & 7) && u->fp - u->sp < FARTHEST &&
 	    !AT(u, &frame, u->fp) && is_behind_call(u, frame[1]))

@@ -4,6 +4,7 @@
 #ifndef HOTSPOT_EMIT_H
 #define HOTSPOT_EMIT_H
 
+#include "blob.h"
 #include "scopes.h"
 #include "state.h"
 
@@ -227,7 +228,7 @@ FUSEE_FN int note_scopes(struct fusee_unwind *u, struct near *n, __u32 offset, _
 	int r = FUSEE_CALL(fusee_hotspot_find_scope, u, offset);
 	__u32 scope = (__u32)r, complete;
 
-	if (r < 0 || blob_complete(u, &complete))
+	if (r < 0 || blob_complete(u, n, &complete))
 		return -1;
 	if (is_exact(u) && (__s32)offset < (__s32)complete)
 		return 0; /* it begins: nothing that was inlined is executed */

@@ -10,72 +10,13 @@
 #include <fusee/unwinder.bpf.h>
 
 #include "bare.h"
+#include "blob.h"
 #include "chunk.h"
 #include "code.h"
 #include "emit.h"
 #include "state.h"
 
 /* ---- which code it is ---- */
-
-#define MOST_HOPS 64
-
-/* Sets BLOB to the blob of this heap that contains the pc. 0 or -1. */
-static int find_in_heap(struct fusee_unwind *u, __u32 heap)
-{
-	__u64 lo = address(u, heap + HOTSPOT_HEAP_LO), length, at;
-	__u64 map = address(u, heap + HOTSPOT_HEAP_MAP);
-	__u32 shift = word(u, heap + HOTSPOT_HEAP_SHIFT) & 31;
-	__u8 hop, used;
-
-	at = (u->pc - lo) >> shift;
-	for (int i = 0;; i++) {
-		if (i == MOST_HOPS || AT(u, &hop, map + at) || hop == 0xff || hop > at)
-			return -1;
-		if (!hop)
-			break;
-		at -= hop;
-	}
-	at = lo + (at << shift);
-	if (AT(u, &length, at + word(u, HOTSPOT_BLOCK_LENGTH)) ||
-	    AT(u, &used, at + word(u, HOTSPOT_BLOCK_USED)) || !used ||
-	    u->pc - at >= (length & 0xffffffff) << shift) /* 4 bytes or 8, by release */
-		return -1;
-	u->scratch[BLOB] = at + word(u, HOTSPOT_BLOCK_SIZE);
-	return 0;
-}
-FUSEE_PART(fusee_hotspot_find_in_heap, find_in_heap)
-
-/* Sets BLOB and NAME of the pc's blob, and LO and HI, the bounds of all heaps. 0 or -1. */
-static int find_blob(struct fusee_unwind *u, __u32 unused)
-{
-	__u64 unsure = u->scratch[HI] & UNSURE;
-	__u32 n = word(u, HOTSPOT_NHEAPS), found = 0;
-
-	(void)unused;
-	u->scratch[LO] = ~0ull;
-	u->scratch[HI] = 0;
-	for (__u32 i = 0; i < HOTSPOT_MOST_HEAPS; i++) {
-		__u32 heap = HOTSPOT_FIRST_HEAP + i * HOTSPOT_HEAP_WORDS;
-		__u64 lo, hi;
-
-		if (i >= n)
-			break;
-		lo = address(u, heap + HOTSPOT_HEAP_LO);
-		hi = address(u, heap + HOTSPOT_HEAP_HI);
-		if (lo < u->scratch[LO])
-			u->scratch[LO] = lo;
-		if (hi > u->scratch[HI])
-			u->scratch[HI] = hi;
-		if (u->pc >= lo && u->pc < hi)
-			found = heap;
-	}
-	u->scratch[HI] |= unsure;
-	if (!found || FUSEE_CALL(fusee_hotspot_find_in_heap, u, found) ||
-	    AT(u, &u->scratch[NAME], u->scratch[BLOB] + word(u, HOTSPOT_BLOB_NAME)))
-		return -1;
-	return AT(u, &u->scratch[NAME8], u->scratch[NAME]);
-}
-FUSEE_PART(fusee_hotspot_find_blob, find_blob)
 
 #define IS_NMETHOD TEXT8('n', 'm', 'e', 't', 'h', 'o', 'd', 0)
 #define IS_NATIVE TEXT8('n', 'a', 't', 'i', 'v', 'e', ' ', 'n')
@@ -95,16 +36,18 @@ struct frame {
 /* 0 or -1. */
 FUSEE_FN int read_frame(struct fusee_unwind *u, struct frame *f)
 {
-	__u64 blob = u->scratch[BLOB], code;
+	struct near *n = near(u);
 	__u32 size, complete;
+	__u64 code;
 
-	if (AT(u, &size, blob + word(u, HOTSPOT_BLOB_FRAME_SIZE)) || blob_complete(u, &complete) ||
-	    blob_code(u, &code))
+	if (!n || BLOB_AT(u, n, &size, word(u, HOTSPOT_BLOB_FRAME_SIZE)))
 		return -1;
 	f->size = size < MOST_FRAME / 8 ? size * 8 : 0;
 	f->edge = EDGE_NONE;
 	if (!is_exact(u))
 		return 0;
+	if (blob_complete(u, n, &complete) || blob_code(u, n, &code))
+		return -1;
 	f->edge = FUSEE_CALL(fusee_hotspot_edge, u, (__u32)(code + complete - u->pc));
 	return f->edge < 0 ? -1 : 0;
 }
@@ -152,41 +95,38 @@ FUSEE_PART(fusee_hotspot_leave_sized, leave_sized)
 
 /* Will the JVM replace this frame by interpreted frames when a callee returns to it? Then the pc is
  * the address of a handler, and ORIGINAL is set to the pc that the handler replaced. */
-static int is_deoptimized(struct fusee_unwind *u, __u32 unused)
+FUSEE_FN int is_deoptimized(struct fusee_unwind *u, const struct near *n)
 {
 	__u32 absolute = word(u, HOTSPOT_NMETHOD_DEOPT), at;
-	__u32 offset = word(u, HOTSPOT_NMETHOD_DEOPT_OFFSET);
-	__u64 blob = u->scratch[BLOB], handler = 0;
+	__u32 offset = absolute ? 0 : word(u, HOTSPOT_NMETHOD_DEOPT_OFFSET);
+	__u64 handler = 0;
 
-	(void)unused;
-	if (is_exact(u) || !word(u, HOTSPOT_NMETHOD_ORIG_PC))
+	if (is_exact(u) || (absolute ? BLOB_AT(u, n, &handler, absolute)
+				     : !offset || blob_number(u, n, offset, &handler)))
 		return 0;
-	if (absolute ? AT(u, &handler, blob + absolute)
-		     : !offset || blob_number(u, offset, &handler))
+	if (u->pc != handler + (absolute ? 0 : u->scratch[BLOB]))
 		return 0;
-	return u->pc == handler + (absolute ? 0 : blob) &&
-	       !AT(u, &at, blob + word(u, HOTSPOT_NMETHOD_ORIG_PC)) && at < MOST_FRAME &&
+	offset = word(u, HOTSPOT_NMETHOD_ORIG_PC);
+	return offset && !BLOB_AT(u, n, &at, offset) && at < MOST_FRAME &&
 	       !AT(u, &u->scratch[ORIGINAL], u->sp + at);
 }
-FUSEE_PART(fusee_hotspot_is_deoptimized, is_deoptimized)
 
 /* Pushes the frame of a compiled method, and emits its inlined methods. 0 or -1. */
 static int push_compiled(struct fusee_unwind *u, __u32 unused)
 {
-	__u64 blob = u->scratch[BLOB], code, key, place;
+	__u64 code, key, place;
+	struct near *n = near(u);
 	__u32 id, offset;
 
 	(void)unused;
-	if (AT(u, &id, blob + word(u, HOTSPOT_NMETHOD_COMPILE_ID)) || blob_code(u, &code) ||
-	    AT(u, &u->scratch[METHOD], blob + word(u, HOTSPOT_NMETHOD_METHOD)))
+	if (!n || BLOB_AT(u, n, &id, word(u, HOTSPOT_NMETHOD_COMPILE_ID)) || blob_code(u, n, &code))
 		return -1;
-	offset = (__u32)(FUSEE_CALL(fusee_hotspot_is_deoptimized, u, 0)
-				 ? u->scratch[ORIGINAL] - code
-				 : u->pc - code);
-	key = fusee_mix(fusee_mix(0x6e6d, blob), id);
+	offset = (__u32)((is_deoptimized(u, n) ? u->scratch[ORIGINAL] : u->pc) - code);
+	key = fusee_mix(fusee_mix(0x6e6d, u->scratch[BLOB]), id);
 	place = fusee_mix(key, HOTSPOT_IS_PLACE | offset);
 	fusee_push(u, key, HOTSPOT_IS_PLACE | offset);
-	if (fusee_emitted(u, HOTSPOT_PLACE, place))
+	if (fusee_emitted(u, HOTSPOT_PLACE, place) ||
+	    BLOB_AT(u, n, &u->scratch[METHOD], word(u, HOTSPOT_NMETHOD_METHOD)))
 		return 0;
 	u->scratch[KEY] = place;
 	FUSEE_CALL(fusee_hotspot_emit_place, u, offset);

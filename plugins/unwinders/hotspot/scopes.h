@@ -8,6 +8,7 @@
 #ifndef HOTSPOT_SCOPES_H
 #define HOTSPOT_SCOPES_H
 
+#include "blob.h"
 #include "state.h"
 
 #define MOST_HALVES 24 /* of a table of descriptions */
@@ -18,67 +19,67 @@ FUSEE_FN int description(struct fusee_unwind *u, __u64 table, __u32 i, __u32 fie
 }
 
 /* Where the offsets of the tables count from. 0 or -1. */
-FUSEE_FN int tables_begin(struct fusee_unwind *u, __u64 *base)
+FUSEE_FN int tables_begin(struct fusee_unwind *u, const struct near *n, __u64 *base)
 {
 	__u32 at = word(u, HOTSPOT_NMETHOD_IMMUTABLE);
 
 	*base = u->scratch[BLOB];
-	return at ? AT(u, base, *base + at) : 0;
+	return at ? BLOB_AT(u, n, base, at) : 0;
 }
 
 /* Where the packed descriptions begin. 0 or -1. */
-FUSEE_FN int scopes_begin(struct fusee_unwind *u, __u64 *scopes)
+FUSEE_FN int scopes_begin(struct fusee_unwind *u, const struct near *n, __u64 *scopes)
 {
 	__u32 at = word(u, HOTSPOT_NMETHOD_SCOPES);
 	__u64 base;
 
 	if (at)
-		return AT(u, scopes, u->scratch[BLOB] + at);
-	if (tables_begin(u, &base) ||
-	    blob_number(u, word(u, HOTSPOT_NMETHOD_SCOPES_OFFSET), scopes))
+		return BLOB_AT(u, n, scopes, at);
+	if (tables_begin(u, n, &base) ||
+	    blob_number(u, n, word(u, HOTSPOT_NMETHOD_SCOPES_OFFSET), scopes))
 		return -1;
 	*scopes += base;
 	return 0;
 }
 
 /* Where the methods are that the descriptions number. 0 or -1. */
-FUSEE_FN int metadata_begin(struct fusee_unwind *u, __u64 *metadata)
+FUSEE_FN int metadata_begin(struct fusee_unwind *u, const struct near *n, __u64 *metadata)
 {
 	__u64 blob = u->scratch[BLOB], number;
 	unsigned short narrow;
 
 	if (!word(u, HOTSPOT_NMETHOD_METADATA)) {
-		if (AT(u, metadata, blob + word(u, HOTSPOT_BLOB_MUTABLE)) ||
-		    blob_number(u, word(u, HOTSPOT_BLOB_RELOCATIONS), &number))
+		if (BLOB_AT(u, n, metadata, word(u, HOTSPOT_BLOB_MUTABLE)) ||
+		    blob_number(u, n, word(u, HOTSPOT_BLOB_RELOCATIONS), &number))
 			return -1;
 		*metadata += number;
 		return 0;
 	}
 	if (word(u, HOTSPOT_METADATA_BYTES) == sizeof(narrow)) {
-		if (AT(u, &narrow, blob + word(u, HOTSPOT_NMETHOD_METADATA)) ||
-		    blob_number(u, word(u, HOTSPOT_BLOB_DATA), metadata))
+		if (BLOB_AT(u, n, &narrow, word(u, HOTSPOT_NMETHOD_METADATA)) ||
+		    blob_number(u, n, word(u, HOTSPOT_BLOB_DATA), metadata))
 			return -1;
 		*metadata += blob + narrow;
 		return 0;
 	}
-	if (blob_number(u, word(u, HOTSPOT_NMETHOD_METADATA), metadata))
+	if (blob_number(u, n, word(u, HOTSPOT_NMETHOD_METADATA), metadata))
 		return -1;
 	*metadata += blob;
 	return 0;
 }
 
 /* The table of descriptions. 0 or -1. */
-FUSEE_FN int descriptions(struct fusee_unwind *u, __u64 *table, __u64 *end)
+FUSEE_FN int descriptions(struct fusee_unwind *u, const struct near *n, __u64 *table, __u64 *end)
 {
 	__u32 at = word(u, HOTSPOT_NMETHOD_PCS_END);
 	__u64 base;
 
-	if (tables_begin(u, &base) || blob_number(u, word(u, HOTSPOT_NMETHOD_PCS), table))
+	if (tables_begin(u, n, &base) || blob_number(u, n, word(u, HOTSPOT_NMETHOD_PCS), table))
 		return -1;
 	*table += base;
 	if (!at)
-		return scopes_begin(u, end);
-	if (blob_number(u, at, end))
+		return scopes_begin(u, n, end);
+	if (blob_number(u, n, at, end))
 		return -1;
 	*end += base;
 	return 0;
@@ -96,7 +97,7 @@ static int find_scope(struct fusee_unwind *u, __u32 offset)
 
 	if (!n || !word(u, HOTSPOT_NMETHOD_PCS) || !size)
 		return 0;
-	if (descriptions(u, &table, &end))
+	if (descriptions(u, n, &table, &end))
 		return -1;
 	if (table > end || (end - table) >> 32)
 		return 0;
@@ -151,7 +152,7 @@ static int read_scope(struct fusee_unwind *u, __u32 offset)
 
 	if (!n)
 		return -1;
-	if (scopes_begin(u, &data) || metadata_begin(u, &metadata) ||
+	if (scopes_begin(u, n, &data) || metadata_begin(u, n, &metadata) ||
 	    fusee_read(u, n->packed, sizeof(n->packed), data + offset))
 		return -1;
 	n->found.outer = unpack(n, &i, excess);

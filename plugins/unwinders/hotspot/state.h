@@ -35,6 +35,9 @@ enum {
 #define CODE_BEFORE 16
 #define CODE_BYTES 64
 
+/* Bytes of a block of code that are read at once: its header, and that of its blob. */
+#define HEADER_BYTES 328u
+
 /* What was inlined at a place, or the compiled method itself. */
 struct scope {
 	__u32 outer; /* where the description begins of the method that it was inlined into */
@@ -53,6 +56,9 @@ struct near {
 	struct scope found;             /* by read_scope() */
 	__u64 constants, pool, name;    /* of METHOD */
 	__u64 tail[2];                  /* see mix_name() */
+	__u64 header_at;                /* see blob.h */
+	__u64 header[HEADER_BYTES / 8];
+	__u32 header_bytes, pad;
 	struct hotspot_scope scope[HOTSPOT_SCOPES];
 };
 
@@ -104,44 +110,6 @@ FUSEE_FN int is_behind_call(struct fusee_unwind *u, __u64 at)
 		return 0;
 	return c[3] == 0xe8 || (c[6] == 0xff && (c[7] & 0xf8) == 0xd0) ||
 	       (c[5] == 0xff && (c[6] & 0x38) == 0x10) || (c[2] == 0xff && (c[3] & 0x38) == 0x10);
-}
-
-/* A number of the blob, with its sign. 0 or -1. */
-FUSEE_FN int blob_number(struct fusee_unwind *u, __u32 at, __u64 *value)
-{
-	__s32 v;
-
-	if (AT(u, &v, u->scratch[BLOB] + at))
-		return -1;
-	*value = (__u64)v;
-	return 0;
-}
-
-/* Where the code of the blob begins. 0 or -1. */
-FUSEE_FN int blob_code(struct fusee_unwind *u, __u64 *code)
-{
-	__u32 at = word(u, HOTSPOT_BLOB_CODE);
-
-	if (at)
-		return AT(u, code, u->scratch[BLOB] + at);
-	if (blob_number(u, word(u, HOTSPOT_BLOB_CODE_OFFSET), code))
-		return -1;
-	*code += u->scratch[BLOB];
-	return 0;
-}
-
-/* How far in its code the frame is complete. 0 or -1. */
-FUSEE_FN int blob_complete(struct fusee_unwind *u, __u32 *complete)
-{
-	__u64 at = u->scratch[BLOB] + word(u, HOTSPOT_BLOB_FRAME_COMPLETE);
-	short narrow;
-
-	if (word(u, HOTSPOT_COMPLETE_BYTES) != sizeof(narrow))
-		return AT(u, complete, at);
-	if (AT(u, &narrow, at))
-		return -1;
-	*complete = (__u32)narrow;
-	return 0;
 }
 
 /* The caller is at this pc; its sp is this. The frame pointer stays. */

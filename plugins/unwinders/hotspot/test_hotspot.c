@@ -517,6 +517,123 @@ TEST(a_stack)
 	CHECK_INT(m.native.u.sp, STACK + 0x100 + 0x170);
 }
 
+/* ---- what the step remembers, and what it reads ---- */
+
+static struct {
+	uint64_t key, value;
+} remembered[64];
+
+static __u64 recall_made(struct fusee_native *n, __u64 key)
+{
+	for (size_t i = 0; i < sizeof(remembered) / sizeof(*remembered); i++)
+		if (remembered[i].key == key)
+			return remembered[i].value;
+	return 0;
+}
+
+static void remember_made(struct fusee_native *n, __u64 key, __u64 value)
+{
+	size_t i = 0;
+
+	while (remembered[i].key && remembered[i].key != key)
+		i++;
+	CHECK(i < sizeof(remembered) / sizeof(*remembered));
+	remembered[i].key = key;
+	remembered[i].value = value;
+}
+
+static int is_emitted(struct fusee_native *n, __u32 kind, __u64 key)
+{
+	return 1;
+}
+
+/* The stack again, by a step that remembers. */
+static void make_remembering(void)
+{
+	make();
+	CHECK_INT(claim(), 0);
+	m.native.recall = recall_made;
+	m.native.remember = remember_made;
+}
+
+/* What the next step reads. */
+static uint32_t reads_of_step(void)
+{
+	struct fusee_unwind *u = &m.native.u;
+	uint32_t before = m.reads;
+
+	m.native.words = m.jvm.words;
+	u->words = HOTSPOT_WORDS;
+	u->npushed = 0;
+	CHECK_INT(fusee_step_hotspot(u), FUSEE_NEXT);
+	u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FIRST);
+	u->valid_regs = 0;
+	return m.reads - before;
+}
+
+/* A frame that was seen before costs few reads. Those of its words on the stack are among them,
+ * which the kernel has in its window. */
+TEST(reads_of_a_frame)
+{
+	memset(remembered, 0, sizeof(remembered));
+	for (int again = 0; again < 2; again++) {
+		make_remembering();
+		m.native.emitted = is_emitted;
+		reads_of_step();
+		/* header, name; return address, and with it the saved frame pointer; and the map
+		 * of segments */
+		CHECK_INT(reads_of_step(), again ? 4 : 6);
+		CHECK_INT(reads_of_step(), again ? 15 : 17);
+	}
+	/* the caller is compiled as its callee is: the name is the same */
+	make_remembering();
+	m.native.emitted = is_emitted;
+	m.native.u.pc = COMPILED + 0x180 + CALLED;
+	m.native.u.sp = STACK + 0x120;
+	m.native.u.flags = 0;
+	put(STACK + 0x120 + 40, COMPILED + 0x180 + CALLED);
+	put(STACK + 0x150 + 40, INTERPRETER + 0x240);
+	reads_of_step();
+	CHECK_INT(reads_of_step(), 3);
+}
+
+/* Code is freed and its place is used again: what is remembered of it does not count. */
+TEST(another_block_where_one_was)
+{
+	uint64_t later = COMPILED + 0x200;
+
+	for (int what = 0; what < 4; what++) {
+		memset(remembered, 0, sizeof(remembered));
+		make_remembering();
+		CHECK_INT(walk(), FUSEE_NEXT);
+		make_remembering();
+		CHECK_INT(walk(), FUSEE_NEXT);
+		CHECK_STR(m.stack, COMPLETE);
+		make_remembering();
+		if (what == 0) { /* it is free */
+			m.memory[COMPILED + 8] = 0;
+			CHECK_INT(walk(), FUSEE_STOP);
+			CHECK_STR(m.stack, "A.leaf:7 ");
+			continue;
+		}
+		if (what == 1) { /* its end is another method's, and the rest is free */
+			memcpy(m.memory + later + 16, m.memory + COMPILED + 16, 320);
+			blob(later, 4, "nmethod", 6);
+			m.memory[COMPILED + 8] = 0;
+		} else if (what == 2) { /* shorter, as JVMs give back what is not used */
+			memcpy(m.memory + later + 16, m.memory + COMPILED + 16, 320);
+			blob(later, 4, "nmethod", 6);
+			put(COMPILED, 4);
+		} else { /* a block from before it on, and what was its header is code */
+			memset(m.memory + COMPILED, 0x90, 328);
+			blob(COMPILED - 0x200, 12, "some stub", 6);
+		}
+		CHECK_INT(walk(), FUSEE_NEXT);
+		CHECK(!strstr(m.stack, "b.C.inner:2 b.C.mid:5"));
+		CHECK(what != 3 || strstr(m.stack, "some stub"));
+	}
+}
+
 /* The JVM has replaced the return address of a frame that it will replace. */
 TEST(a_frame_to_be_deoptimized)
 {
