@@ -216,7 +216,7 @@ TOOLS := $(filter-out $(if $(wildcard /usr/include/bpf/libbpf.h),,tool_bpf tool_
 	$(sort $(basename $(notdir $(wildcard tests/tools/tool_*.c)))))
 $(B)/tests/tool_%: $(B)/obj/tests/tools/tool_%.o $(B)/libcore.a
 	@mkdir -p $(@D)
-	$(call say,LINK)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LINK)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
 $(B)/tests/tool_parquet: $(B)/lib/libfusee-parquet.a
 # those that load the unwinders' BPF halves
 $(B)/bpf/%.bpf.o: tests/tools/%.bpf.c

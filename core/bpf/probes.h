@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "../../bpf/probe_maps.h"
-#include "bpf/probe_points.h"
+#include "symbols/probe_points.h"
 #include "bpf/sampler.h"
 
 /* The keys of enum probe_result. */

@@ -10,7 +10,7 @@
 
 #define EVENT_NAME_MAX 128u
 
-struct probe_points; /* bpf/probe_points.h */
+struct probe_points; /* symbols/probe_points.h */
 
 struct event_kind {
 	char name[EVENT_NAME_MAX]; /* "cycles", "sched:sched_switch" */

@@ -18,7 +18,7 @@
 #include "base/utf8.h"
 #include "profiler/fetching.h"
 #include "record/internal/hints.h"
-#include "record/internal/package.h"
+#include "console/package.h"
 #include "fetcher/fetcher.h"
 
 #define MS 1000000u

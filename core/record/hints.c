@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "record/internal/package.h"
+#include "console/package.h"
 #include "record/internal/runtime.h"
 #include "profiler/build_profile.h"
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/probe_points.h"
+#include "symbols/probe_points.h"
 #include "record/internal/command.h"
 #include "record/internal/process_labels.h"
 #include "record/internal/selection.h"

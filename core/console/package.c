@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/internal/package.h"
+#include "console/package.h"
 
 #include <dirent.h>
 #include <glob.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where probes are: places in files, found by the names of functions. For one thread. */
-#ifndef BPF_PROBE_POINTS_H
-#define BPF_PROBE_POINTS_H
+#ifndef SYMBOLS_PROBE_POINTS_H
+#define SYMBOLS_PROBE_POINTS_H
 
 #include <stddef.h>
 #include <stdint.h>

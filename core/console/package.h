@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands that install debug symbols of an installed file, by Debian's packages. */
-#ifndef RECORD_PACKAGE_H
-#define RECORD_PACKAGE_H
+#ifndef CONSOLE_PACKAGE_H
+#define CONSOLE_PACKAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bpf/probe_points.h"
+#include "symbols/probe_points.h"
 
 #include <elf.h>
 #include <errno.h>
