@@ -227,6 +227,7 @@ static void dispatch_record(struct perf_stream *s, struct stream_cpu *c,
 			    const struct perf_event_header *h,
 			    const struct perf_stream_handlers *on)
 {
+	static const struct record_labels none;
 	struct sent at = {.time = event_time(h), .r = &s->reader.record};
 	uint32_t len, ids[2];
 	const void *from = event_parse_output(h, &len, &at.cpu, ids);
@@ -236,7 +237,11 @@ static void dispatch_record(struct perf_stream *s, struct stream_cpu *c,
 		return;
 	}
 	set_ids(&s->reader.record.head, ids);
-	s->account.records.invalid += !dispatch_kind(s, c, &at, on);
+	if (!dispatch_kind(s, c, &at, on)) {
+		s->account.records.invalid++;
+		if (at.r->head.flags & RECORD_LABELED && on->labels)
+			on->labels(on->arg, &none); /* not of the next sample */
+	}
 	if (at.r->head.kind != RECORD_RETURNS && at.r->head.kind != RECORD_DEFERRED)
 		c->returns.n = 0;
 }

@@ -243,7 +243,7 @@ int collector_add_parts(struct collector *c, const struct process *p,
 	for (uint32_t i = 0; !r && i < parts->n; i++) {
 		const struct fusee_sampler_part *part = &parts->part[i];
 
-		k.part = part->label + 1;
+		k.part = part->label < UINT32_MAX ? part->label + 1 : UINT32_MAX;
 		r = count(c, &k, part->count, part->weight, i ? NULL : at);
 	}
 	charge(c, k.process);

@@ -71,10 +71,10 @@ struct collected_parts {
 	struct fusee_sampler_part part[FUSEE_SAMPLER_PARTS];
 };
 
-/* The samples that a call has added: of two keys at most. */
+/* The samples that a call has added: a key for each part. */
 struct collected_last {
-	uint32_t sample[2], count[2]; /* ids in samples */
-	uint64_t weight[2], hits;     /* hits: of the first */
+	uint32_t sample[FUSEE_SAMPLER_PARTS], count[FUSEE_SAMPLER_PARTS]; /* ids in samples */
+	uint64_t weight[FUSEE_SAMPLER_PARTS], hits;                       /* hits: of the first */
 	uint32_t n;
 	bool timed;
 };

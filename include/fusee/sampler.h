@@ -25,7 +25,7 @@ enum fusee_sampler_flags {
 /* A part of a sample's weight: in the profile a sample of its own, with the same stack. FROZEN */
 struct fusee_sampler_part {
 	uint64_t weight; /* the sum of all parts is the sample's */
-	uint32_t label;  /* number for ops->label() */
+	uint32_t label;  /* number for ops->label(), below UINT32_MAX */
 	uint32_t count;  /* what it adds to the number of samples: 1 of one part, 0 of all others */
 };
 

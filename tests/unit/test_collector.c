@@ -236,6 +236,37 @@ TEST(hits)
 	collector_free(c);
 }
 
+/* Each part of a sample that carries ids is of these ids, and no more; no label is CPU time's. */
+TEST(parts_with_ids)
+{
+	struct collected_parts parts = {
+		.set = 1,
+		.n = 4,
+		.part = {{70, 1, 1}, {30, 2, 0}, {20, 3, 0}, {10, UINT32_MAX, 0}}};
+	const struct sample_ids ids = {.span_id = 5};
+	struct process p = {.id = 7};
+	struct sample_sum *rest;
+	struct collector *c;
+
+	stack.n = 0;
+	CHECK_INT(collector_new(&c), 0);
+	CHECK_INT(collector_add_parts(c, &p, &parts, "x", &stack, 0, NULL), 0);
+	collector_set_ids(c, &ids);
+	CHECK_INT(c->samples.n, 5);
+	CHECK_INT(c->ids.n, 5);
+	CHECK_INT(collector_without_ids(c, &rest), 0);
+	for (uint32_t i = 1; i < c->samples.n; i++) {
+		const struct sample_key *k = c->samples.entries[i].key;
+
+		CHECK(k->part != 0);
+		CHECK_INT(rest[i].count, 0);
+		CHECK_INT(rest[i].weight, 0);
+		CHECK_INT(c->of_ids[i].weight, parts.part[i - 1].weight);
+	}
+	free(rest);
+	collector_free(c);
+}
+
 /* A sample of two parts is one sample of two labels, and of no more value. */
 TEST(parts)
 {

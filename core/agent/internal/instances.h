@@ -64,6 +64,6 @@ void instances_sweep(struct instances *); /* agent_sampling_sweep() */
 void instances_fini(struct instances *);
 /* The labels of a label set, for struct build_options. arg: the agent's sampling. */
 const struct fusee_label *instances_labels_of(void *arg, uint32_t set, uint32_t *n);
-/* The period of time off the CPU, in ns; 0: it is not sampled. */
+/* The period of the plan's sampler, in its unit; 0: it has none. */
 uint64_t instances_chosen_period(const struct plan *);
 #endif

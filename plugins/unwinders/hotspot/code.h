@@ -92,17 +92,15 @@ FUSEE_FN int is_way_out(const struct near *n)
 }
 
 /* Code behind a compiled method that is reached with its frame taken down: lea ..(%rip),%r10;
- * mov %r10,d(%r15); jmp, where a return polls; or that which calls go through. */
+ * mov %r10,d(%r15); jmp, where a return polls. */
 FUSEE_FN int is_behind_method(const struct near *n)
 {
 	if (byte(n, 0) == 0x4c && byte(n, 1) == 0x8d && byte(n, 2) == 0x15)
 		return byte(n, 7) == 0x4d && byte(n, 8) == 0x89;
 	if (byte(n, 0) == 0x4d && byte(n, 1) == 0x89 && byte(n, 2) == 0x97)
 		return byte(n, 7) == 0xe9;
-	if (byte(n, 0) == 0xe9 && byte(n, -7u) == 0x4d && byte(n, -6u) == 0x89 &&
-	    byte(n, -5u) == 0x97)
-		return 1;
-	return is_way_out(n);
+	return byte(n, 0) == 0xe9 && byte(n, -7u) == 0x4d && byte(n, -6u) == 0x89 &&
+	       byte(n, -5u) == 0x97;
 }
 
 /* Of code whose frame is complete `complete` bytes from pc on, at most; 0 or less: the frame is, or

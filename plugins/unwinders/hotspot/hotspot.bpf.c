@@ -306,14 +306,31 @@ FUSEE_PART(fusee_hotspot_stub, stub)
 
 #define IS_EXCEPTION TEXT8('E', 'x', 'c', 'e', 'p', 't', 'i', 'o')
 
-/* Is a compiled method's code interrupted that its calls of interpreted methods go through? Then
- * the method's place is on top of the stack. */
+/* Is a compiled method's code interrupted that its calls of interpreted methods may go through?
+ * Then the method's place is on top of the stack. A method has such instructions for other
+ * purposes, too: then the word there is of anything. */
 FUSEE_FN int is_going_out(struct fusee_unwind *u, __u64 *place)
 {
 	struct near *n = near(u);
 
 	return n && !fusee_read(u, n->code, CODE_BYTES, u->pc - CODE_BEFORE) && is_way_out(n) &&
 	       !AT(u, place, u->sp) && is_behind_call(u, *place);
+}
+
+/* Finds the blob of that place in the code of the same method. 1; 0: it is in other code, and all
+ * is as before; -1: the blob is not found. */
+static int back_to_method(struct fusee_unwind *u, __u64 place)
+{
+	__u64 method = u->scratch[BLOB], pc = u->pc;
+
+	u->pc = place;
+	if (!FUSEE_CALL(fusee_hotspot_find_blob, u, 0) && u->scratch[BLOB] == method) {
+		u->sp += 8;
+		u->flags &= ~(__u32)FUSEE_PC_EXACT;
+		return 1;
+	}
+	u->pc = pc;
+	return FUSEE_CALL(fusee_hotspot_find_blob, u, 0) ? -1 : 0;
 }
 
 /* Is code interrupted that is no method's own, and shows as the place that has called it? A method
@@ -327,11 +344,9 @@ static int skip_popped(struct fusee_unwind *u, __u32 unused)
 	__u8 first;
 
 	(void)unused;
-	if (u->scratch[NAME8] == IS_NMETHOD) {
-		if (!is_going_out(u, &pc))
-			return 0;
-		u->sp += 8;
-	} else if (u->scratch[NAME8] == IS_ADAPTER) {
+	if (u->scratch[NAME8] == IS_NMETHOD)
+		return is_going_out(u, &pc) ? back_to_method(u, pc) : 0;
+	if (u->scratch[NAME8] == IS_ADAPTER) {
 		if (AT(u, &popped, u->sp - 8) || popped != pc || !is_before_note(u))
 			return 0;
 	} else if (u->scratch[NAME8] == IS_EXCEPTION) {
@@ -402,7 +417,7 @@ static int step_in_chunk(struct fusee_unwind *u)
 
 static int hotspot_step(struct fusee_unwind *u)
 {
-	int first;
+	int first, has_called;
 
 	u->error = 0;
 	if (u->claim_arg) {
@@ -418,12 +433,13 @@ static int hotspot_step(struct fusee_unwind *u)
 		return fusee_stop(u, HOTSPOT_NO_CODE);
 	if (first && FUSEE_CALL(fusee_hotspot_may_yield, u, 0))
 		u->scratch[HI] |= UNSURE;
+	has_called = first && !is_exact(u);
 	if (first && is_exact(u) && FUSEE_CALL(fusee_hotspot_skip_popped, u, 0) < 0)
 		return fusee_stop(u, HOTSPOT_NO_CODE);
 	if (u->scratch[NAME8] == IS_NMETHOD || u->scratch[NAME8] == IS_NATIVE) {
 		if (FUSEE_CALL(fusee_hotspot_push_compiled, u, 0))
 			return fusee_stop(u, HOTSPOT_UNREADABLE);
-		return FUSEE_CALL(fusee_hotspot_leave_sized, u, first && !is_exact(u));
+		return FUSEE_CALL(fusee_hotspot_leave_sized, u, has_called);
 	}
 	if (u->scratch[NAME8] == IS_INTERPRETER || u->scratch[NAME8] == IS_HANDLES)
 		return FUSEE_CALL(fusee_hotspot_interpreted, u, 0);

@@ -1053,7 +1053,6 @@ TEST(edges_of_compiled_methods)
 		 14,
 		 8,
 		 1},
-		{"mov $..,%rbx", {0x48, 0xbb, 1, 2, 3, 4, 5, 6, 7, 8, 0xe9}, 0, 8, 1},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
@@ -1291,6 +1290,22 @@ TEST(a_call_through_code_behind_the_method)
 		CHECK_INT(walk(), FUSEE_NEXT);
 		CHECK_STR(m.stack, CALLERS);
 	}
+}
+
+/* The same instructions in the method itself, with what an earlier call has left in its frame. */
+TEST(a_method_that_has_code_as_behind_it)
+{
+	static const unsigned char code[] = {0x48, 0xbb, 1, 2, 3, 4, 5, 6, 7, 8, 0xe9, 1, 2, 3, 4};
+	struct fusee_unwind *u = in_stub("g1_post_barrier_slow", "", "");
+	uint64_t sp = STACK + 0x100 + 32;
+
+	memcpy(m.memory + RETURN + 0x20, code, sizeof(code));
+	m.memory[OTHER + 0x190 - 5] = 0xe8;
+	u->pc = RETURN + 0x20;
+	u->sp = sp;
+	put(sp, OTHER + 0x190);
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, FROM_BARRIER);
 }
 
 /* It has called, and has pushed -1 before it saved the frame pointer. */

@@ -201,6 +201,9 @@ static int add_part(struct process *p, uint32_t which, uint64_t key, const unsig
 	if (rest > head.bytes || n != (rest < V8_PART_BYTES ? rest : V8_PART_BYTES))
 		return -EBADMSG;
 	table = &f->tables[which / V8_PARTS];
+	for (uint32_t i = 0; i < V8_PARTS; i++)
+		if (table->part[i] && table->bytes != head.bytes)
+			return -EBADMSG; /* parts of two tables */
 	if (table->part[part])
 		return 0;
 	if (p->kept.bytes + n > FUSEE_EMITTED_BYTES)

@@ -1,90 +1,115 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of the ticks of a running recorder, over time: its map sampler_counts, read again and again."""
-
-import ctypes
+"""What the kernel's timers did (tests/tools/tool_ticks), and programs that burn, to hold an account
+of losses against."""
+import json
 import os
-import re
-import struct
-import threading
-import time
+import subprocess
 
-BPF, LOOKUP, MAP_OF_ID, INFO = 321, 1, 14, 15  # the system call of x86-64, and its commands
-HEADER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../bpf/maps.h")
-NO_SAMPLE = ("not selected", "idle", "ring full", "continued")
-BEGIN = 1.0  # seconds
+BURNER = r"""
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static volatile unsigned long sink;
+static double cpu(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+__attribute__((noipa)) void heavy(void) { for (int i = 0; i < 20000; i++) sink += i; }
+__attribute__((noipa)) void light(void) { for (int i = 0; i < 20000; i++) sink ^= i; }
+/* Seven parts heavy, three light, in slices that are in step with no rate, on one CPU if one is
+ * named; begins with a byte of its input, and never ends. */
+int main(int argc, char **argv)
+{
+	double at, end;
+	cpu_set_t set;
+	char byte;
+	CPU_ZERO(&set);
+	if (argc > 1)
+		CPU_SET(atoi(argv[1]), &set);
+	if (argc > 1 && sched_setaffinity(0, sizeof(set), &set))
+		return 1;
+	if (read(0, &byte, 1) != 1)
+		return 1;
+	srand(getpid());
+	for (at = cpu();;) {
+		double slice = (20 + rand() % 40) / 1000.0;
+		for (end = at + 0.7 * slice; (at = cpu()) < end;) heavy();
+		for (end = at + 0.3 * slice; (at = cpu()) < end;) light();
+	}
+}
+"""
 
 
-def results():
-    """The texts of enum tick_result, in order."""
-    with open(HEADER) as f:
-        text = f.read()
-    return re.findall(r'X\(TICK_\w+, "([^"]+)"\)', text[text.index("#define TICK_RESULTS"):])
+def steal():
+    """Clock ticks that a hypervisor ran others on our CPUs, rounded down (proc_stat(5))."""
+    with open("/proc/stat") as f:
+        return int(f.readline().split()[8])
 
 
-def bpf(command, attr):
-    room = ctypes.create_string_buffer(attr, 128)
-    return ctypes.CDLL(None, use_errno=True).syscall(BPF, command, room, 128)
-
-
-def map_of(pid, name):
-    """A descriptor of the process's map of this name; -1: it has none yet."""
-    for fd in os.listdir("/proc/%d/fdinfo" % pid):
-        try:
-            with open("/proc/%d/fdinfo/%s" % (pid, fd)) as f:
-                found = re.search(r"^map_id:\s+(\d+)", f.read(), re.M)
-        except OSError:
-            continue
-        got = bpf(MAP_OF_ID, struct.pack("=I", int(found.group(1)))) if found else -1
-        if got < 0:
-            continue
-        info = ctypes.create_string_buffer(256)
-        if not bpf(INFO, struct.pack("=IIQ", got, len(info), ctypes.addressof(info))):
-            if info.raw[24:40].rstrip(b"\0") == name.encode()[:15]:
-                return got
-        os.close(got)
-    return -1
+def build_burner(path):
+    with open(path + ".c", "w") as f:
+        f.write(BURNER)
+    subprocess.run(["gcc", "-O1", "-o", path, path + ".c"], check=True)
 
 
 def cpus():
-    """How many CPUs are possible."""
-    with open("/sys/devices/system/cpu/possible") as f:
-        return int(re.split(r"[-,]", f.read().strip())[-1]) + 1
+    """Those that we may run on."""
+    return sorted(os.sched_getaffinity(0))
 
 
-class Ticks(threading.Thread):
-    """Reads the map until the process ends. Each of self.series is (seconds, {what: how many so far}), from the first sample on."""
+class Burner:
+    """One that waits for go()."""
 
-    def __init__(self, pid, every=0.02):
-        super().__init__(daemon=True)
-        self.pid, self.every, self.series = pid, every, []
-        self.names, self.cpus = results(), cpus()
+    def __init__(self, path, *arguments):
+        self.process = subprocess.Popen([path, *map(str, arguments)], stdin=subprocess.PIPE)
+        self.pid = self.process.pid
 
-    def read(self, fd):
-        sums, values = {}, ctypes.create_string_buffer(8 * self.cpus)
-        for i, name in enumerate(self.names):
-            key = ctypes.c_uint32(i)
-            if bpf(LOOKUP, struct.pack("=IIQQQ", fd, 0, ctypes.addressof(key), ctypes.addressof(values), 0)):
-                return None
-            if name not in NO_SAMPLE:
-                sums[name] = sum(struct.unpack("=%dQ" % self.cpus, values.raw))
-        return sums
+    def go(self):
+        self.process.stdin.write(b"x")
+        self.process.stdin.flush()
 
-    def run(self):
-        fd, first = -1, None
-        try:
-            while os.path.exists("/proc/%d/fdinfo" % self.pid):
-                fd = fd if fd >= 0 else map_of(self.pid, "sampler_counts")
-                sums = self.read(fd) if fd >= 0 else None
-                if sums and any(sums.values()):
-                    first = first or time.monotonic()
-                    self.series.append((time.monotonic() - first, sums))
-                time.sleep(self.every)
-        except OSError:
-            pass  # it has ended
-        if fd >= 0:
-            os.close(fd)
+    def end(self):
+        self.process.kill()
+        self.process.stdin.close()
+        self.process.wait()
 
-    def behind_begin(self, last):
-        """Of the ticks behind the first second: {what: how many}. last: the recorder's own sums."""
-        before = next((sums for at, sums in self.series if at >= BEGIN), None)
-        return {name: last[name] - n for name, n in before.items()} if before else {}
+
+class Unwatched(Exception):
+    """This user or kernel does not let us see timers."""
+
+
+class Ticks:
+    """Counts from now on until count()."""
+
+    def __init__(self, build):
+        self.process = subprocess.Popen([os.path.join(build, "tests", "tool_ticks")], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        said = self.process.stdout.readline()
+        if said != "ready\n":
+            self.process.communicate()
+            raise Unwatched(said.replace("# skip: ", "").strip())
+
+    def count(self):
+        """-> rows {owner, period_ns, target, cpu, fired, skipped, hidden_while_idle, first_ns, last_ns}"""
+        return json.loads(self.process.communicate(timeout=60)[0])
+
+
+def total(rows, what="fired", **match):
+    """The sum over the rows that have these values; idle ones only where target=0 is asked for."""
+    if "target" not in match:
+        rows = [r for r in rows if r["target"]]
+    return sum(r[what] for r in rows if all(r[k] == v for k, v in match.items()))
+
+
+def periods(rows):
+    """How many periods went by on all CPUs between the first and the last tick of events that are one CPU's own."""
+    n = 0
+    for cpu in {r["cpu"] for r in rows}:
+        mine = [r for r in rows if r["cpu"] == cpu]
+        span = max(r["last_ns"] for r in mine) - min(r["first_ns"] for r in mine)
+        n += round(span / mine[0]["period_ns"]) + 1
+    return n
