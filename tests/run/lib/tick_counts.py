@@ -10,7 +10,7 @@ import time
 
 BPF, LOOKUP, MAP_OF_ID, INFO = 321, 1, 14, 15  # the system call of x86-64, and its commands
 HEADER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../bpf/maps.h")
-NO_SAMPLE = ("not selected", "idle", "ring full", "continued")
+NO_SAMPLE = ("not selected", "idle", "ring full", "continued", "labeled", "label unreadable", "label incomplete", "label lost")
 BEGIN = 1.0  # seconds
 
 
