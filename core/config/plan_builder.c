@@ -62,6 +62,8 @@ const struct plugin *plan_builder_plugin(struct plan_builder *b, uint32_t kind, 
 	if (p)
 		return p;
 	why = plugin_folder_refusal(b->folder, kind, name);
+	if (kind == FUSEE_SAMPLER)
+		guess_offer(&g, "cpu"); /* sample.cpu is the core's */
 	for (uint32_t i = 0; i < b->folder->n; i++) {
 		const struct plugin *is = b->folder->plugins[i];
 
