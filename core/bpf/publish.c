@@ -155,6 +155,20 @@ void bpf_publish_withdraw(struct bpf_sampler *b, struct published *p)
 	p->process = NULL;
 }
 
+uint32_t bpf_publish_free_chunks(const struct bpf_sampler *b)
+{
+	return b->chunks.nfree;
+}
+
+uint32_t bpf_publish_chunks(const struct bpf_sampler *b, const struct published *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t chunk = p->chunk; chunk; chunk = b->chunks.at[chunk].next)
+		n++;
+	return n;
+}
+
 bool bpf_publish_holds(const struct bpf_sampler *b, const struct published *p)
 {
 	const struct map_chunk *c = &b->chunks.at[p->chunk];

@@ -62,6 +62,9 @@ struct touched_table {
  * such a stack. */
 void bpf_publish_touched(struct bpf_sampler *, const struct touched_table *, const uint32_t *pages,
 			 uint32_t n);
+/* How many map chunks are free, and how many belong to it. */
+uint32_t bpf_publish_free_chunks(const struct bpf_sampler *);
+uint32_t bpf_publish_chunks(const struct bpf_sampler *, const struct published *);
 /* For assertions: is the kernel's copy that of p? */
 bool bpf_publish_holds(const struct bpf_sampler *, const struct published *);
 

@@ -33,7 +33,8 @@
  *   confirm   bpf_publish_confirm(): all records up to the change have been read, and a mapping was
  *             replaced and the view published since, or /proc was read and nothing differed.
  *   withdraw  bpf_publish_withdraw(): exec, exit, the pid is used again, the process is freed or
- *             not selected, or publishing failed for another reason than room.
+ *             not selected, publishing failed for another reason than room, or another process,
+ *             which is sampled, has no room and no view was without samples longer.
  *
  * What is published is as old as the records that were read. So a stack can be unwound over code
  * that was replaced since: the record about it is read before the stack's own, which is then
@@ -56,6 +57,7 @@
  */
 
 #define RETRY_NS 1000000000u   /* between searches for room */
+#define IDLE_NS 2000000000u    /* without a sample, after which a view may give room to others */
 #define RECORD_NS 50000000u    /* from the placement of a mapping to the reading of its record */
 #define COVERED_NS 1000000000u /* the longest time from a sample to the reading of its stack */
 #define POLL_NS 10000000       /* of programs that are being loaded */
@@ -93,7 +95,10 @@ void kernel_view_mark_dirty(struct kernel_views *vs, struct process *proc)
 
 void kernel_view_sampled(struct kernel_views *vs, struct process *proc)
 {
-	if (!is_published(kernel_view_of(proc)) && !proc->ended)
+	struct kernel_view *v = kernel_view_of(proc);
+
+	v->sampled = vs->as_of ? vs->as_of : 1;
+	if (!is_published(v) && !proc->ended)
 		kernel_view_mark_dirty(vs, proc);
 }
 
@@ -363,7 +368,55 @@ static void withdraw_ended(void *arg, struct process *proc)
 		kernel_view_withdraw(arg, proc);
 }
 
-/* Searches for ended processes, whose exit records were lost, because they may hold chunks. */
+/* Views without a sample in the last time. */
+struct idle_views {
+	const struct kernel_views *vs;
+	struct process *longest; /* NULL: there is none */
+	uint32_t chunks;         /* of all */
+};
+
+static void find_idle(void *arg, struct process *proc)
+{
+	const struct kernel_view *v = kernel_view_of(proc);
+	struct idle_views *idle = arg;
+
+	if (!is_published(v) || v->sampled + IDLE_NS > idle->vs->as_of)
+		return;
+	idle->chunks += bpf_publish_chunks(idle->vs->bpf, &v->published);
+	if (!idle->longest || v->sampled < kernel_view_of(idle->longest)->sampled)
+		idle->longest = proc;
+}
+
+/* Withdraws idle views until so many chunks are free. false: there are not so many, and nothing is
+ * withdrawn. */
+static bool free_chunks(struct kernel_views *vs, uint32_t chunks)
+{
+	while (bpf_publish_free_chunks(vs->bpf) < chunks) {
+		struct idle_views idle = {.vs = vs};
+
+		process_each(vs->processes, find_idle, &idle);
+		if (bpf_publish_free_chunks(vs->bpf) + idle.chunks < chunks)
+			return false;
+		kernel_view_withdraw(vs, idle.longest);
+	}
+	return true;
+}
+
+/* A mapping may need several entries. */
+static void publish_sampled(void *arg, struct process *proc)
+{
+	const struct kernel_view *v = kernel_view_of(proc);
+	uint32_t chunks = proc->n / CHUNK_MAPPINGS + 1;
+	struct kernel_views *vs = arg;
+
+	if (proc->ended || proc->replaced || v->sampled + IDLE_NS <= vs->as_of)
+		return;
+	for (int i = 0; i < 3 && v->state == VIEW_NO_ROOM && free_chunks(vs, chunks << i); i++)
+		publish(vs, proc);
+}
+
+/* Searches for processes that need their chunks less than those that have none: ended processes,
+ * whose exit records were lost, and those that are not sampled. */
 static void make_room(struct kernel_views *vs)
 {
 	vs->no_room = false;
@@ -372,6 +425,7 @@ static void make_room(struct kernel_views *vs)
 	vs->tidied = vs->as_of;
 	process_sweep(vs->processes, 0, NULL, NULL);
 	process_each(vs->processes, withdraw_ended, vs);
+	process_each(vs->processes, publish_sampled, vs);
 }
 
 void kernel_views_update(struct kernel_views *vs, uint64_t as_of)
@@ -416,15 +470,18 @@ static bool are_awaiting(const struct kernel_views *vs)
 	return any;
 }
 
-void kernel_views_update_until(struct kernel_views *vs, uint64_t until)
+bool kernel_views_update_until(struct kernel_views *vs, uint64_t until)
 {
 	const struct timespec pause = {0, POLL_NS};
 
 	kernel_views_update(vs, clock_now());
-	while (vs->bpf && are_awaiting(vs) && clock_now() < until) {
+	while (vs->bpf && are_awaiting(vs)) {
+		if (clock_now() >= until)
+			return false;
 		nanosleep(&pause, NULL);
 		kernel_views_update(vs, clock_now());
 	}
+	return true;
 }
 
 bool kernel_views_are_unpublished(const struct kernel_views *vs)

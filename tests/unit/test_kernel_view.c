@@ -3,7 +3,10 @@
 /* The states of a process in the kernel's view. The map chunks are the test's memory, where it
  * writes what the kernel would; only the maps of pids and slabs are the kernel's. */
 #include <bpf/bpf.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "bpf/internal/sampler_state.h"
@@ -375,6 +378,61 @@ TEST_IN_WORLD(no_room)
 	kernel_view_sampled(&w->views, w->p);
 	kernel_views_update(&w->views, now + 2 * SECOND);
 	CHECK_INT(w->v->state, VIEW_PUBLISHED);
+}
+
+/* A running process, of one mapping, which is sampled. */
+static struct process *add_sampled(struct world *w)
+{
+	struct process_mapping m = {.lo = 0x1000, .hi = 0x2000, .file = &w->file};
+	pid_t pid = fork();
+	struct process *p;
+
+	CHECK(pid >= 0);
+	while (!pid)
+		pause();
+	p = process_get(w->views.processes, pid);
+	CHECK(p && !process_map(p, &m));
+	kernel_view_sampled(&w->views, p);
+	return p;
+}
+
+static void end_child(const struct process *p)
+{
+	CHECK(!kill(p->pid, SIGKILL) && waitpid(p->pid, NULL, 0) == p->pid);
+}
+
+/* Other processes have all chunks: a process that is sampled gets those of the process that had no
+ * sample for longest, and none if all of them are sampled. */
+TEST_IN_WORLD(room_of_idle_processes)
+{
+	uint64_t now = clock_now();
+	struct process *others[CHUNKS - 1], *last;
+
+	update(w);
+	kernel_view_withdraw(&w->views, w->p);
+	for (int i = 0; i < (int)CHUNKS - 1; i++) {
+		others[i] = add_sampled(w);
+		kernel_views_update(&w->views, now + (uint64_t)i * SECOND / 100);
+		CHECK_INT(kernel_view_of(others[i])->state, VIEW_PUBLISHED);
+	}
+	kernel_views_update(&w->views, now + 10 * SECOND);
+	kernel_view_sampled(&w->views, w->p);
+	kernel_view_sampled(&w->views, others[0]);
+	kernel_views_update(&w->views, now + 10 * SECOND + 1);
+	CHECK_INT(w->v->state, VIEW_PUBLISHED);
+	for (int i = 0; i < (int)CHUNKS - 1; i++) {
+		bool longest = i == 1;
+
+		CHECK_INT(kernel_view_of(others[i])->state, longest ? VIEW_ABSENT : VIEW_PUBLISHED);
+		if (!longest)
+			kernel_view_sampled(&w->views, others[i]);
+	}
+	last = add_sampled(w);
+	kernel_views_update(&w->views, now + 11 * SECOND + 2);
+	CHECK_INT(kernel_view_of(last)->state, VIEW_NO_ROOM);
+	end_child(last);
+	for (int i = 0; i < (int)CHUNKS - 1; i++)
+		end_child(others[i]);
 }
 
 TEST_IN_WORLD(ended_and_refused)

@@ -33,6 +33,7 @@ struct kernel_view {
 	bool dirty;               /* the published mappings are out of date */
 	uint32_t ready;           /* mappings whose file was ready when it was published */
 	uint64_t no_room;         /* VIEW_NO_ROOM: when publishing failed */
+	uint64_t sampled;         /* as_of when its last sample was read; 0: it had none */
 	uint64_t reread;          /* when /proc was last to be read because of VIEW_CHANGED */
 	uint64_t read;            /* its mappings are at least as new as this */
 	uint64_t covered;         /* when code was last covered by other code; 0: never */
@@ -75,8 +76,8 @@ void kernel_views_update(struct kernel_views *, uint64_t as_of);
 /* The same as of now, and waits for the language programs that processes await. Only while nothing
  * is sampled. */
 void kernel_views_update_all(struct kernel_views *);
-/* The same, until the time `until` (CLOCK_MONOTONIC ns). */
-void kernel_views_update_until(struct kernel_views *, uint64_t until);
+/* The same, until the time `until` (CLOCK_MONOTONIC ns). false: processes still await programs. */
+bool kernel_views_update_until(struct kernel_views *, uint64_t until);
 /* Whether kernel_views_update() will publish processes. */
 bool kernel_views_are_unpublished(const struct kernel_views *);
 /* Whether it will have work now or soon. */
