@@ -501,7 +501,7 @@ int pages_add(struct bpf_sampler *b, struct paged_table *t, const struct used_pa
 		return -ENOMEM;
 	}
 	r = words_write(b->slabs.fd, t->at, t->entries, t->npages);
-	if (!r)
+	if (!r && !(b->frames.half && b->frames.nfree < b->frames.n / 2))
 		r = used ? load_remembered(b, t, used) : load_complete(b, t);
 	if (r)
 		pages_remove(b, t);

@@ -496,6 +496,17 @@ static void sum_ticks(int counts, uint64_t *ticks)
 	free(values);
 }
 
+void bpf_sampler_fill_half(struct bpf_sampler *b, bool half)
+{
+	b->frames.half = half;
+}
+
+bool bpf_sampler_is_half_full(const struct bpf_sampler *b)
+{
+	return b->chunks.nfree < (b->chunks.n - 1) / 2 ||
+	       b->slabs.used_words > (uint64_t)b->slabs.n * SLAB_WORDS / 2;
+}
+
 void bpf_sampler_stats(struct bpf_sampler *b, struct bpf_sampler_stats *s)
 {
 	struct bpf_prog_info info = {0};

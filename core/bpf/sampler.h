@@ -43,6 +43,12 @@ struct bpf_sampler_options {
  * waits for; NULL: of all but late unwinders, which it does not wait for. */
 void bpf_sampler_load_languages(struct bpf_sampler *, const char *in);
 
+/* Whether new tables are loaded into half of their room only, before walks need their pages. */
+void bpf_sampler_fill_half(struct bpf_sampler *, bool half);
+/* Whether published processes hold half of the map chunks, or of the room for what of tables stays
+ * while they are published. */
+bool bpf_sampler_is_half_full(const struct bpf_sampler *);
+
 enum sampler_choice {
 	SAMPLER_AUTO,     /* the BPF sampler where it can be opened, else the snapshot sampler */
 	SAMPLER_BPF,      /* the BPF sampler, or an error */

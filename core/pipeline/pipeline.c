@@ -181,11 +181,11 @@ void pipeline_update_all(struct pipeline *p)
 	kernel_views_update_all(&p->views);
 }
 
-void pipeline_update_until(struct pipeline *p, uint64_t until)
+bool pipeline_update_until(struct pipeline *p, uint64_t until)
 {
 	files_retry(p->files, clock_now());
 	pipeline_settle_all_texts(p);
-	kernel_views_update_until(&p->views, until);
+	return kernel_views_update_until(&p->views, until);
 }
 
 const struct file *pipeline_program(const struct pipeline *p, pid_t pid)

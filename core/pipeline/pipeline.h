@@ -98,6 +98,8 @@ const struct perf_stream_handlers *pipeline_handlers(struct pipeline *);
 int pipeline_scan(struct pipeline *, pid_t pid);
 /* Makes the mappings of each process be read again with its next sample. */
 void pipeline_scan_again(struct pipeline *);
+/* Processes whose mappings are being read or taken in the background. */
+uint32_t pipeline_reading(struct pipeline *);
 /* Takes mappings that were read in the background, for a few milliseconds. */
 void pipeline_take_mappings(struct pipeline *);
 /* Readable while pipeline_take_mappings() has work; -1: without `background`. */
@@ -113,8 +115,8 @@ void pipeline_update(struct pipeline *, uint64_t as_of);
 /* The same as of now, and waits for the BPF programs of languages that targets await. Only while
  * nothing is sampled. */
 void pipeline_update_all(struct pipeline *);
-/* The same, until the time `until` (CLOCK_MONOTONIC ns). */
-void pipeline_update_until(struct pipeline *, uint64_t until);
+/* The same, until the time `until` (CLOCK_MONOTONIC ns). false: targets still await programs. */
+bool pipeline_update_until(struct pipeline *, uint64_t until);
 /* Whether the process may start other programs, judging by its executable; true if unknown. */
 bool pipeline_may_start(struct pipeline *, pid_t pid);
 /* The file that the process runs as its program. NULL: not known, or not yet. */

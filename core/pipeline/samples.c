@@ -2,6 +2,7 @@
 /* Samples with stack copies are routed, unwound in user space and added to collectors, or wait
  * until the worker has made the tables that they need. */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,9 @@
 
 /* The longest time that a sample waits for tables and steps. */
 #define WAIT_NS 20000000000ull
-#define SLICE_NS 5000000ull /* of pipeline_retry() */
+#define SLICE_NS 5000000ull      /* of pipeline_retry() */
+#define READING_NS 1000000000ull /* the longest time that the last samples wait for mappings */
+#define POLL_MS 50
 
 void pipeline_clear_walk(struct pipeline *p, enum loss_reason reason)
 {
@@ -245,16 +248,31 @@ void pipeline_retry(struct pipeline *p)
 	waiting_each(&p->waiting, retry, &r);
 }
 
+/* Samples may wait for the mappings of their process. */
+static void finish_reading(struct pipeline *p)
+{
+	uint64_t until = clock_now() + READING_NS;
+
+	while (p->waiting.first && pipeline_reading(p) && clock_now() < until) {
+		struct pollfd e = {.fd = pipeline_mappings_fd(p), .events = POLLIN};
+
+		if (!p->taking.answer)
+			poll(&e, 1, POLL_MS);
+		pipeline_take_mappings(p);
+	}
+}
+
 void pipeline_finish(struct pipeline *p)
 {
 	uint64_t deadline = clock_now() + WAIT_NS;
 
 	made_code_update(p->made, true);
+	finish_reading(p);
 	do {
 		worker_wait_until(p->worker, deadline);
 		made_code_update(p->made, true); /* a reading from before may have been under way */
 		pipeline_retry(p);               /* may request further steps */
-	} while (worker_pending(p->worker) && clock_now() < deadline);
+	} while ((p->behind || worker_pending(p->worker)) && clock_now() < deadline);
 	pipeline_finish_texts(p);
 	/* The second call handles stacks that the first call found to pass through code made at run
 	 * time. */

@@ -270,6 +270,15 @@ void pipeline_take_mappings(struct pipeline *p)
 	p->reading.ns += budget_begin() - began;
 }
 
+uint32_t pipeline_reading(struct pipeline *p)
+{
+	uint32_t n = p->reader ? maps_reader_pending(p->reader) : 0;
+
+	if (p->reader && !p->taking.answer)
+		p->taking = (struct taking){.answer = maps_reader_take(p->reader)};
+	return n + (p->taking.answer != NULL);
+}
+
 int pipeline_mappings_fd(const struct pipeline *p)
 {
 	return p->reader ? maps_reader_fd(p->reader) : -1;

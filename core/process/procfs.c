@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef PIDFS_MAGIC
@@ -406,6 +407,18 @@ int procfs_start_ticks(pid_t pid, uint64_t *ticks)
 	uint64_t user, system;
 
 	return stat_fields(pid, &user, &system, ticks);
+}
+
+int procfs_used_ns(pid_t pid, uint64_t *used)
+{
+	struct timespec t;
+	clockid_t clock;
+	int r = clock_getcpuclockid(pid, &clock);
+
+	if (r || clock_gettime(clock, &t))
+		return r ? -r : -ESRCH;
+	*used = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return 0;
 }
 
 int procfs_cpu_ns(pid_t pid, uint64_t *user, uint64_t *system)

@@ -69,6 +69,9 @@ ssize_t procfs_exe(pid_t pid, char *exe, size_t cap);
 /* CPU time of all threads, in ns, rounded to clock ticks. */
 int procfs_cpu_ns(pid_t pid, uint64_t *user, uint64_t *system);
 
+/* CPU time of all threads, in ns. Can't wait, and needs no right to look into the process. */
+int procfs_used_ns(pid_t pid, uint64_t *used);
+
 /* Values of /proc/PID/status. */
 struct procfs_status {
 	uid_t uid;    /* effective */

@@ -256,7 +256,7 @@ static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 		.waiting_bytes = o->memory.waiting,
 		.bpf = p->bpf,
 		.chooser = p->chooser,
-		.background = o->dynamic,
+		.background = o->dynamic || o->all,
 	};
 	int r;
 

@@ -32,6 +32,7 @@
 enum source {
 	SOURCE_SAMPLES,
 	SOURCE_WORKER,
+	SOURCE_MAPPINGS,
 	SOURCE_SIGNALS,
 	SOURCE_TIMER,
 	SOURCE_STOP,
@@ -159,6 +160,8 @@ static int watch_profiler(struct session *s)
 	const struct profiler *p = &s->profiler;
 	int r = watch(s, worker_fd(p->worker), SOURCE_WORKER);
 
+	if (!r && p->all)
+		r = watch(s, pipeline_mappings_fd(p->pipeline), SOURCE_MAPPINGS);
 	if (!r && p->stream)
 		r = watch(s, perf_stream_fd(p->stream), SOURCE_SAMPLES);
 	if (!r && p->stop)
@@ -409,6 +412,9 @@ static void on_event(struct session *s, uint64_t data)
 	case SOURCE_WORKER:
 		profiler_dispatch(&s->profiler);
 		break;
+	case SOURCE_MAPPINGS:
+		profiler_take_mappings(&s->profiler);
+		break;
 	case SOURCE_SIGNALS:
 		on_signals(s);
 		break;
@@ -437,7 +443,8 @@ int session_run(struct session *s)
 		/* Records that remain must not keep the worker's answers waiting: without tables
 		 * each stack is copied, and there are ever more records. */
 		const struct perf_stream *stream = s->profiler.stream;
-		bool behind = stream && perf_stream_is_behind(stream);
+		bool behind = (stream && perf_stream_is_behind(stream)) ||
+			      pipeline_is_behind(s->profiler.pipeline);
 		int n = epoll_wait(s->epoll, events, 16, behind ? 0 : -1);
 
 		for (int i = 0; i < n; i++)

@@ -78,6 +78,7 @@ struct frame_owner {
 };
 
 struct frames {
+	bool half;                        /* bpf_sampler_fill_half() */
 	int fd;                           /* map fusee_frames; owned by the object */
 	struct fusee_frame_state *states; /* map fusee_frame_states, mapped */
 	uint32_t n;
