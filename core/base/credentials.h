@@ -12,8 +12,11 @@ void credentials_hide(char *text);
 /* In a sentence about options: also in quotes 'user:secret@host', and what follows '?' or '#' of a
  * URL, where servers take keys. */
 void credentials_hide_quoted(char *text);
-/* The same in the value of an option, which has no quotes. */
-void credentials_hide_value(char *value);
+/* The same in an address that has no quotes. */
+void credentials_hide_value(char *address);
+/* The same in the value of an option, if it is an address: by "://", or by the option's name. Paths
+ * and s3://NAME/PREFIX stay. */
+void credentials_hide_option(const char *option, char *value);
 /* Whether the value of a header or parameter of this name is likely a secret. */
 bool credentials_are_named(const char *name);
 #endif

@@ -359,6 +359,16 @@ TEST(credentials_in_any_sentence)
 		{"x=http://u:p@h,y=http://v:q@w", "x=http://***@w"},
 		{"a\tb\nhttp://u:p@h\n", "a\tb\nhttp://***@h\n"},
 		{"'u:p@h' stays", "'u:p@h' stays"},
+		/* a quote in the password that looks like an end */
+		{"option 'url': 'ftp://me:it'.s3cr3t@host' is wrong",
+		 "option 'url': 'ftp://***@host' is wrong"},
+		{"'http://me:it' s3: cr3t@host': no", "'http://***@host': no"},
+		{"'http://me:a'.b@c'.d@e',", "'http://***@e',"},
+		{"'http://me:it'.s3cr3t@host", "'http://***@host"},
+		{"'http://h/x' redirects to 'http://u:p@w'",
+		 "'http://h/x' redirects to 'http://***@w'"},
+		{"'http://h/x', by me@w", "'http://h/x', by me@w"},
+		{"'http://u:p@h/x', by 'me@w'", "'http://***@h/x', by 'me@w'"},
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
@@ -387,11 +397,29 @@ TEST(credentials_in_options)
 		{"http://u:p?q#@h/x", "http://***"},
 		{"/a?b#c", "/a?b#c"},
 	};
+	static const char *const of[][3] = {
+		{"dir", "/srv/prof/web:eu@1", "/srv/prof/web:eu@1"},
+		{"dir", "web:eu@1", "web:eu@1"},
+		{"dir", "/srv/a://b@c", "/srv/a://b@c"},
+		{"service", "http://u:p@h?q", "http://***@h?*"},
+		{"url", "u:secret@host", "***@host"},
+		{"Proxy", "u:secret@host", "***@host"},
+		{"targets", "http://h?key=1", "http://h?***"},
+		{"bucket", "s3://name/a:b@c?d", "s3://name/a:b@c?d"},
+		{"bucket", "s3://u:p/w@name/a", "s3://***@name/a"},
+		{"bucket", "s3://u@name", "s3://*@name"},
+	};
+	char value[64];
 
 	for (size_t i = 0; i < sizeof(quoted) / sizeof(*quoted); i++)
 		check_hidden(credentials_hide_quoted, quoted[i][0], quoted[i][1]);
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
 		check_hidden(credentials_hide_value, values[i][0], values[i][1]);
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		snprintf(value, sizeof(value), "%s", of[i][1]);
+		credentials_hide_option(of[i][0], value);
+		CHECK_STR(value, of[i][2]);
+	}
 	CHECK(credentials_are_named("X-API-Key") && credentials_are_named("Authorization"));
 	CHECK(!credentials_are_named("X-Scope-OrgID") && !credentials_are_named(""));
 }
