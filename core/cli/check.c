@@ -27,12 +27,12 @@
 #define DEFAULT_SCRIPT "/etc/fusee/fusee.lua"
 
 /* Without the passwords of URLs. */
-static void put_value(struct buf *b, const char *value)
+static void put_value(struct buf *b, const char *option, const char *value)
 {
 	char *shown = strdup(value);
 
 	if (shown)
-		credentials_hide_value(shown);
+		credentials_hide_option(option, shown);
 	else
 		b->error = -ENOMEM;
 	buf_str(b, shown ? shown : "");
@@ -51,11 +51,12 @@ static void put_options(struct buf *b, const struct plan_instance *p)
 		if (secret)
 			buf_str(b, "(hidden)");
 		else if (o->value.kind == OPTION_TEXT)
-			put_value(b, o->value.text);
+			put_value(b, o->name, o->value.text);
 		for (uint32_t k = 0; k < o->value.n && !secret; k++) {
 			buf_str(b, k ? "," : "");
-			put_value(b, o->value.pairs[k].key ? o->value.pairs[k].key
-							   : o->value.pairs[k].value);
+			put_value(b, o->name,
+				  o->value.pairs[k].key ? o->value.pairs[k].key
+							: o->value.pairs[k].value);
 		}
 	}
 }

@@ -10,13 +10,13 @@
 #include "config/settings.h"
 #include <fusee/helpers.h>
 
-/* Without the passwords of URLs. */
-static void put_text(struct json *j, const char *name, const char *value)
+/* Without the passwords of URLs. name: NULL in a list. */
+static void put_text(struct json *j, const char *name, const char *option, const char *value)
 {
 	char *shown = strdup(value);
 
 	if (shown)
-		credentials_hide_value(shown);
+		credentials_hide_option(option, shown);
 	else
 		j->out->error = -ENOMEM;
 	json_text(j, name, shown ? shown : "");
@@ -24,14 +24,15 @@ static void put_text(struct json *j, const char *name, const char *value)
 }
 
 /* List or map: names are a map's. */
-static void put_pairs(struct json *j, const struct option_value *v, bool map)
+static void put_pairs(struct json *j, const char *option, const struct option_value *v, bool map)
 {
 	for (uint32_t i = 0; i < v->n; i++) {
 		const struct option_pair *p = &v->pairs[i];
 
 		if (map)
 			json_key(j, fusee_text(p->key));
-		put_text(j, NULL, map && credentials_are_named(p->key) ? "(hidden)" : p->value);
+		put_text(j, NULL, option,
+			 map && credentials_are_named(p->key) ? "(hidden)" : p->value);
 	}
 }
 
@@ -46,14 +47,14 @@ static void put_value(struct json *j, const struct fusee_option *o, const struct
 		   (none && (o->type == FUSEE_LIST || o->type == FUSEE_MAP))) {
 		(o->type == FUSEE_MAP ? json_open : json_list)(j, o->name);
 		if (!none)
-			put_pairs(j, v, o->type == FUSEE_MAP);
+			put_pairs(j, o->name, v, o->type == FUSEE_MAP);
 		json_end(j);
 	} else if (o->type == FUSEE_BOOL) {
 		json_printf(j, o->name, "%s", v->text);
 	} else if (o->type == FUSEE_INT) { /* JSON has no "007" */
 		json_int(j, o->name, strtoll(v->text, NULL, 10));
 	} else {
-		put_text(j, o->name, v->text);
+		put_text(j, o->name, o->name, v->text);
 	}
 }
 
@@ -93,6 +94,14 @@ static void put_table(struct json *j, const char *name, struct fusee_table texts
 	json_list(j, name);
 	for (uint32_t i = 0; i < texts.n; i++)
 		json_str(j, NULL, *FUSEE_AT(struct fusee_str, texts, i));
+	json_end(j);
+}
+
+static void put_servers(struct json *j, const char *name, struct fusee_table addresses)
+{
+	json_list(j, name);
+	for (uint32_t i = 0; i < addresses.n; i++)
+		put_text(j, NULL, "server", FUSEE_AT(struct fusee_str, addresses, i)->p);
 	json_end(j);
 }
 
@@ -232,7 +241,7 @@ int plan_json(const struct plan *p, struct buf *b)
 	}
 	if (p->debuginfod.n) {
 		json_open(json_line(&j, 0), "symbols");
-		put_table(&j, "debuginfod", p->debuginfod);
+		put_servers(&j, "debuginfod", p->debuginfod);
 		json_end(&j);
 	}
 	json_open(json_line(&j, 0), "unwind");
