@@ -499,7 +499,7 @@ static void print_files(const struct record *r)
 		if (!r->written[i] || outfile_descriptor(path) >= 0)
 			continue;
 		if (push_is_address(path)) {
-			fprintf(stderr, "%s%s", n++ ? ", " : "  wrote ", path);
+			push_print(n++ ? ", " : "  wrote ", path);
 			continue;
 		}
 		if (stat(path, &st))

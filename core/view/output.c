@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/credentials.h"
 #include "console/outfile.h"
 #include "view/push_sink.h"
 #include "pprof/pprof.h"
@@ -110,12 +111,15 @@ static void save(const struct buf *b, const char *suffix, char **error)
 static int send(const struct fusee_profile *p, const char *address, char **error)
 {
 	struct push_sink *s = NULL;
-	char *why = NULL;
+	char *why = NULL, *shown = strdup(address);
 	int r = push_sink_open(&s, address) ? -EINVAL : push_sink_send(s, p, TRIES, &why);
 
-	if (r && asprintf(error, "'%s' did not take the profile: %s", address,
+	if (shown)
+		credentials_hide_value(shown);
+	if (r && asprintf(error, "'%s' did not take the profile: %s", shown ? shown : "",
 			  why ? why : strerror(-r)) < 0)
 		*error = NULL;
+	free(shown);
 	free(why);
 	push_sink_close(s);
 	return r;

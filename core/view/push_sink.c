@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/credentials.h"
 #include "base/log.h"
 #include "console/interrupt.h"
 #include "console/plugin_list.h"
@@ -33,6 +34,16 @@ struct push_sink {
 bool push_is_address(const char *path)
 {
 	return !strncmp(path, "http://", 7) || !strncmp(path, "https://", 8);
+}
+
+void push_print(const char *before, const char *address)
+{
+	char *shown = strdup(address);
+
+	if (shown)
+		credentials_hide_value(shown);
+	fprintf(stderr, "%s%s", before, shown ? shown : "(an address)");
+	free(shown);
 }
 
 /* ---- the sink ---- */

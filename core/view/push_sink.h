@@ -11,6 +11,8 @@ struct push_sink;
 
 /* "http://..", "https://..": an address that profiles are sent to. */
 bool push_is_address(const char *path);
+/* Both on standard error, without passwords and keys of the address. */
+void push_print(const char *before, const char *address);
 /* spec: a sink as `run --sink` has it, or an address, which is sink.http with this url. 0, or an
  * exit code after errors were logged. */
 int push_sink_open(struct push_sink **ret, const char *spec);
