@@ -49,9 +49,37 @@ TEST(interrupts_only_of_blocked_signals)
 	while (sem_wait(&called) && errno == EINTR)
 		continue;
 	CHECK_INT(kill(getpid(), SIGINT), 0); /* the first is taken */
-	CHECK(interrupt_end(i));
+	CHECK_INT(interrupt_end(i), SIGHUP);
 	CHECK(!is_pending(SIGHUP) && is_pending(SIGINT));
 	take(SIGINT);
+	sem_destroy(&called);
+}
+
+/* One begins and ends after the other, whether or not the thread waits already; each takes one
+ * signal that the test sends, and none is lost. */
+TEST(no_signal_is_lost)
+{
+	struct interrupt *i;
+	uint32_t sent = 0, came = 0;
+	sem_t called;
+
+	sem_init(&called, 0, 0);
+	interrupt_block();
+	for (uint32_t n = 0; n < 300; n++) {
+		interrupt_begin(&i, post, &called);
+		CHECK(i);
+		if (!is_pending(SIGTERM)) {
+			CHECK_INT(kill(getpid(), SIGTERM), 0);
+			sent++;
+		}
+		came += interrupt_end(i) == SIGTERM;
+	}
+	if (is_pending(SIGTERM)) {
+		take(SIGTERM);
+		came++;
+	}
+	CHECK_INT(came, sent);
+	CHECK(!is_pending(SIGINT) && !is_pending(SIGHUP));
 	sem_destroy(&called);
 }
 
