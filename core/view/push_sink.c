@@ -9,6 +9,7 @@
 #include <sysexits.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/credentials.h"
@@ -162,19 +163,23 @@ static void cancel(void *arg)
 		ops->cancel(s->instance->ctx);
 }
 
-/* One try, which a signal ends. *came: one did. */
+/* One try, which a signal ends. *came: one did. If the profile is delivered nevertheless, the
+ * signal is for what comes next. */
 static int deliver(struct push_sink *s, const struct fusee_delivery *what, bool *came)
 {
 	const struct fusee_sink_ops *ops = s->instance->descriptor->ops;
 	struct interrupt *interrupt;
-	int r;
+	int r, number;
 
 	interrupt_begin(&interrupt, cancel, s);
 	r = ops->consume(s->instance->ctx, what);
 	sink_out_fini(what->out);
 	if (!r)
 		r = flush_sink(s);
-	*came = interrupt_end(interrupt);
+	number = interrupt_end(interrupt);
+	if (number && !r)
+		kill(getpid(), number);
+	*came = number;
 	return r;
 }
 
@@ -188,6 +193,7 @@ static bool wait_ns(uint64_t ns)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
 	return sigtimedwait(&set, NULL, &t) < 0;
 }
 
