@@ -20,28 +20,34 @@
 
 enum probe_result { PROBE_RESULTS(PROBE_NAME) PROBE_RESULT_COUNT };
 
-/* The functions of allocators, by where the size is. A function that may call another has a higher
- * rank. */
+/* The functions of allocators, by where the size is. */
 enum alloc_kind {
-	ALLOC_MALLOC,       /* (size): rank 0 */
-	ALLOC_REALLOC,      /* (pointer, size): rank 1 */
+	ALLOC_MALLOC,       /* (size) */
+	ALLOC_REALLOC,      /* (pointer, size) */
 	ALLOC_ALIGNED,      /* (alignment, size) */
-	ALLOC_POSIX,        /* (where, alignment, size): rank 2 */
+	ALLOC_POSIX,        /* (where, alignment, size) */
 	ALLOC_CALLOC,       /* (n, size) */
 	ALLOC_REALLOCARRAY, /* (pointer, n, size) */
 	ALLOC_NEW,          /* (size) */
 	ALLOC_KINDS
 };
 
-/* Of a probe at such a function: its cookie. */
-#define ALLOC_COOKIE(kind, bytes) ((__u64)(bytes) << 8 | (kind))
+/* A function that may end with a jump to another has a higher rank. malloc's is 0. */
+#define ALLOC_RANKED(kind, rank) ((kind) | (rank) << 4)
+#define ALLOC_KIND(ranked) ((ranked)&15)
+#define ALLOC_RANK(ranked) ((ranked) >> 4)
 
-/* The newest hit of an allocator's function on a CPU that was not nested. */
+/* Of a probe at such a function: its cookie. */
+#define ALLOC_COOKIE(ranked, bytes) ((__u64)(bytes) << 8 | (ranked))
+
+#define ALLOC_DEPTH 4u /* nested calls that are known; a power of 2 */
+
+/* A hit of an allocator's function. */
 struct alloc_call {
 	__u64 sp, returns; /* where the return address is, and what it is */
 	__u64 lo, bytes;   /* of the function's code */
 	__u64 value;
-	__u32 tid, kind;
+	__u32 tid, ranked;
 };
 
 /* Map sampler_probe_cpus, per CPU: what became of hits, and the hit that is walked. */
@@ -50,6 +56,7 @@ struct probe_cpu {
 	__u64 weight; /* how much of the value of all hits this one represents */
 	__u64 value;  /* its own */
 	__u64 busy;   /* hits that are between their choice and the end of their walk */
-	struct alloc_call newest;
+	struct alloc_call calls[ALLOC_DEPTH]; /* the newest that is not nested, and those in it */
+	__u64 depth;
 };
 #endif

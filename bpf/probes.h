@@ -144,10 +144,7 @@ int sampler_probe_call(struct user_regs *regs)
 
 FUSEE_FN __u64 alloc_product(__u64 n, __u64 size)
 {
-	return n < 1ull << 31 && size < 1ull << 31 ? n * size
-	       : n <= 1                            ? n * size
-	       : size <= 1                         ? n * size
-						   : ALLOC_MOST;
+	return size && n > (ALLOC_MOST - 1) / size ? ALLOC_MOST : n * size;
 }
 
 /* Bytes that the call asks for, and 1 for none; 0: it does not ask for any, or for too many. */
@@ -172,21 +169,38 @@ FUSEE_FN __u64 alloc_bytes(const struct user_regs *regs, __u32 kind)
 	return bytes ? bytes : 1;
 }
 
-FUSEE_FN __u32 alloc_rank(__u32 kind)
+/* Is this a call by a function of a known hit? */
+FUSEE_FN int alloc_is_called(const struct alloc_call *c, const struct alloc_call *by)
 {
-	return kind >= ALLOC_POSIX ? 2 : kind != ALLOC_MALLOC;
+	return c->tid == by->tid && c->sp < by->sp && c->returns - by->lo < by->bytes;
 }
 
-/* Was this function called by that of the newest hit, or did that jump to it as its last act? Then
- * the stack is as at its begin, which is also so if one place calls both in turn: hence the ranks
- * and the values. */
-FUSEE_FN int alloc_is_nested(const struct alloc_call *c, const struct alloc_call *newest)
+/* Did a function of a known hit jump to this one as its last act? Then the stack is as at its
+ * begin, which is also so if one place calls both in turn: hence the ranks and the values. */
+FUSEE_FN int alloc_is_jump(const struct alloc_call *c, const struct alloc_call *from)
 {
-	if (c->tid != newest->tid || alloc_rank(c->kind) >= alloc_rank(newest->kind))
-		return 0;
-	if (c->sp == newest->sp)
-		return c->returns == newest->returns && c->value == newest->value;
-	return c->sp < newest->sp && c->returns - newest->lo < newest->bytes;
+	return c->tid == from->tid && c->sp == from->sp && c->returns == from->returns &&
+	       c->value == from->value && ALLOC_RANK(c->ranked) < ALLOC_RANK(from->ranked);
+}
+
+/* Is it nested in a call that is known? Notes it, in place of those that have ended by now. */
+FUSEE_FN int alloc_note(const struct alloc_call *c, struct probe_cpu *p)
+{
+	__u64 level = 0;
+	int nested = 0;
+
+#pragma unroll
+	for (__u32 i = 0; i < ALLOC_DEPTH; i++) {
+		int jump = i < p->depth && alloc_is_jump(c, &p->calls[i]);
+
+		if (jump || (i < p->depth && alloc_is_called(c, &p->calls[i]))) {
+			nested = 1;
+			level = jump || i == ALLOC_DEPTH - 1 ? i : i + 1;
+		}
+	}
+	p->calls[level & (ALLOC_DEPTH - 1)] = *c;
+	p->depth = level + 1;
+	return nested;
 }
 
 /* The begin of an allocator's function. */
@@ -200,9 +214,9 @@ int sampler_probe_alloc(struct user_regs *regs)
 	if (!p || !kernel_has(get_attach_cookie))
 		return 0;
 	cookie = bpf_get_attach_cookie(regs);
-	c.kind = cookie & 0xff;
+	c.ranked = cookie & 0xff;
 	c.bytes = cookie >> 8;
-	c.value = alloc_bytes(regs, c.kind);
+	c.value = alloc_bytes(regs, ALLOC_KIND(c.ranked));
 	if (!c.value)
 		return 0;
 	c.tid = bpf_get_current_pid_tgid();
@@ -210,13 +224,10 @@ int sampler_probe_alloc(struct user_regs *regs)
 	c.lo = regs->rip;
 	if (fusee_bpf_probe_read_user(&c.returns, 8, (const void *)c.sp))
 		c.returns = 0;
-	if (alloc_is_nested(&c, &p->newest)) {
+	if (alloc_note(&c, p)) {
 		count_hit(p, PROBE_NESTED, 1);
-		if (c.sp == p->newest.sp)
-			p->newest.kind = c.kind; /* which may jump to another */
 		return 0;
 	}
-	p->newest = c;
 	probe_hit(regs, p, c.value);
 	return 0;
 }

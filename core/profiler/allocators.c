@@ -14,29 +14,34 @@
 
 #define MOST_PROBED 256u /* a probe is 10 descriptors of each */
 
+#define ALLOCATES(name, kind, rank)                            \
+	{                                                      \
+		name, 0, PROBE_ALLOC, ALLOC_RANKED(kind, rank) \
+	}
+
 /* A file that has malloc() has an allocator; a file with some of the others calls it. */
 static const struct probe_function functions[] = {
-	{"malloc", 0, PROBE_ALLOC, ALLOC_MALLOC},
-	{"realloc", 0, PROBE_ALLOC, ALLOC_REALLOC},
-	{"reallocf", 0, PROBE_ALLOC, ALLOC_REALLOC},
-	{"calloc", 0, PROBE_ALLOC, ALLOC_CALLOC},
-	{"reallocarray", 0, PROBE_ALLOC, ALLOC_REALLOCARRAY},
-	{"aligned_alloc", 0, PROBE_ALLOC, ALLOC_ALIGNED},
-	{"memalign", 0, PROBE_ALLOC, ALLOC_ALIGNED},
-	{"posix_memalign", 0, PROBE_ALLOC, ALLOC_POSIX},
-	{"valloc", 0, PROBE_ALLOC, ALLOC_NEW},
-	{"pvalloc", 0, PROBE_ALLOC, ALLOC_NEW},
-	{"mallocx", 0, PROBE_ALLOC, ALLOC_NEW},
-	{"rallocx", 0, PROBE_ALLOC, ALLOC_REALLOC},
+	ALLOCATES("malloc", ALLOC_MALLOC, 0),
+	ALLOCATES("realloc", ALLOC_REALLOC, 1),
+	ALLOCATES("reallocf", ALLOC_REALLOC, 2),
+	ALLOCATES("calloc", ALLOC_CALLOC, 3),
+	ALLOCATES("reallocarray", ALLOC_REALLOCARRAY, 3),
+	ALLOCATES("aligned_alloc", ALLOC_ALIGNED, 1),
+	ALLOCATES("memalign", ALLOC_ALIGNED, 2),
+	ALLOCATES("posix_memalign", ALLOC_POSIX, 3),
+	ALLOCATES("valloc", ALLOC_NEW, 3),
+	ALLOCATES("pvalloc", ALLOC_NEW, 3),
+	ALLOCATES("mallocx", ALLOC_NEW, 3),
+	ALLOCATES("rallocx", ALLOC_REALLOC, 1),
 	/* operator new and new[], also nothrow, and with an alignment */
-	{"_Znwm", 0, PROBE_ALLOC, ALLOC_NEW},
-	{"_Znam", 0, PROBE_ALLOC, ALLOC_NEW},
-	{"_ZnwmRKSt9nothrow_t", 0, PROBE_ALLOC, ALLOC_NEW},
-	{"_ZnamRKSt9nothrow_t", 0, PROBE_ALLOC, ALLOC_NEW},
-	{"_ZnwmSt11align_val_t", 0, PROBE_ALLOC, ALLOC_NEW},
-	{"_ZnamSt11align_val_t", 0, PROBE_ALLOC, ALLOC_NEW},
-	{"_ZnwmSt11align_val_tRKSt9nothrow_t", 0, PROBE_ALLOC, ALLOC_NEW},
-	{"_ZnamSt11align_val_tRKSt9nothrow_t", 0, PROBE_ALLOC, ALLOC_NEW},
+	ALLOCATES("_Znwm", ALLOC_NEW, 4),
+	ALLOCATES("_Znam", ALLOC_NEW, 5),
+	ALLOCATES("_ZnwmRKSt9nothrow_t", ALLOC_NEW, 5),
+	ALLOCATES("_ZnamRKSt9nothrow_t", ALLOC_NEW, 6),
+	ALLOCATES("_ZnwmSt11align_val_t", ALLOC_NEW, 4),
+	ALLOCATES("_ZnamSt11align_val_t", ALLOC_NEW, 5),
+	ALLOCATES("_ZnwmSt11align_val_tRKSt9nothrow_t", ALLOC_NEW, 5),
+	ALLOCATES("_ZnamSt11align_val_tRKSt9nothrow_t", ALLOC_NEW, 6),
 };
 #define FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
