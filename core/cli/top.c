@@ -156,7 +156,7 @@ static void put_processes(const struct top *t, const struct collector *c, uint32
 }
 
 /* "1.93 CPUs busy", with --wall ", 8.02 threads off the CPU", "8.02 threads off the CPU",
- * "12,345 page-faults a second" */
+ * "12,345 page-faults a second", "12,345 bytes allocated a second" */
 static void put_load(const struct top *t, const struct collector *c, uint64_t elapsed,
 		     char text[128])
 {
@@ -174,7 +174,9 @@ static void put_load(const struct top *t, const struct collector *c, uint64_t el
 	else
 		snprintf(text, 128, "%s %.80s a second",
 			 text_number(number, (uint64_t)(each * 1e9)),
-			 t->s.o.event.probes ? "calls" : t->s.o.event.name);
+			 session_is_alloc(&t->s.o) ? "bytes allocated"
+			 : t->s.o.event.probes     ? "calls"
+						   : t->s.o.event.name);
 }
 
 static void put_head(const struct top *t, const struct collector *c, uint64_t elapsed,

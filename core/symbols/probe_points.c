@@ -133,13 +133,27 @@ static int check_plus(struct elf *e, const struct probe_function *f, const Elf64
 	return r ? explain_inside(r, f, &around, why, len) : 0;
 }
 
-/* A table or a variable may be in a segment of code, too. */
-static bool is_function(const Elf64_Sym *s)
+static bool is_in_code(struct elf *e, uint16_t section)
+{
+	struct fusee_str headers[3];
+	Elf64_Shdr s;
+
+	elf_headers(e, headers);
+	if (section >= SHN_LORESERVE || section >= headers[2].len / sizeof(s))
+		return false;
+	memcpy(&s, headers[2].p + section * sizeof(s), sizeof(s));
+	return s.sh_flags & SHF_EXECINSTR;
+}
+
+/* A table or a variable may be in a segment of code, too, and of no type. */
+static bool is_function(struct elf *e, const Elf64_Sym *s)
 {
 	unsigned int type = ELF64_ST_TYPE(s->st_info);
 
-	return s->st_shndx != SHN_UNDEF && s->st_shndx != SHN_ABS &&
-	       (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC);
+	if (s->st_shndx == SHN_UNDEF || s->st_shndx == SHN_ABS)
+		return false;
+	return type == STT_FUNC || type == STT_GNU_IFUNC ||
+	       (type == STT_NOTYPE && is_in_code(e, s->st_shndx));
 }
 
 /* Adds the place if the symbol is a function that is called. Returns -errno if it cannot be probed
@@ -151,9 +165,11 @@ static int add_symbol(const struct search *q, struct elf *e, const Elf64_Sym *s,
 	uint64_t offset;
 	int r;
 
-	if (!is_function(s) || !offset_of(e, s->st_value, &offset))
+	if (!is_function(e, s) || !offset_of(e, s->st_value, &offset))
 		return 0; /* it is of another file, or no code */
 	if (ELF64_ST_TYPE(s->st_info) == STT_GNU_IFUNC) {
+		if (q->n > 1)
+			return 0; /* others are found */
 		snprintf(why, len,
 			 "its '%s' is chosen when a program starts: name the function that is "
 			 "chosen",

@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROBE_SAME_NAME 64u /* functions of one name in a file, at most */
-
 /* The programs at probes, which know the value of a hit. */
 enum probe_program {
 	PROBE_CALL,  /* each hit has the value 1 */

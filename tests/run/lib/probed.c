@@ -40,7 +40,7 @@ __asm__(".pushsection .text\n"
 	".popsection\n");
 
 /* Never runs. Its instructions begin at 0, 2, 7, 17; at 18 are bytes that are none. Behind it are a
- * function whose symbol has no size, and data. */
+ * function whose symbol has no size, data, and a function and data whose symbols have no type. */
 __asm__(".pushsection .text\n"
 	".globl bytes\n"
 	".type bytes, @function\n"
@@ -58,6 +58,13 @@ __asm__(".pushsection .text\n"
 	".type table, @object\n"
 	"table:	.quad 0x9090909090909090\n"
 	".size table, . - table\n"
+	".globl typeless\n"
+	"typeless: nop\n"
+	"	ret\n"
+	".popsection\n"
+	".pushsection .rodata\n"
+	".globl untyped\n"
+	"untyped: .quad 0x9090909090909090\n"
 	".popsection\n");
 
 APART static void plain(void)
