@@ -366,8 +366,8 @@ FUSEE_FN int take(struct sampler_context *c, struct scratch *s, __u64 ids)
 #ifdef SAMPLER_OF_WAITS
 #define SAMPLER_PROGRAM SEC("raw_tp/irq_work_entry")
 
-/* The interrupt that fusee_sampler_take() has requested: the thread that it chose is on its CPU, and
- * its stack is as it was. */
+/* The interrupt that fusee_sampler_take() has requested: the thread that it chose is on its CPU,
+ * and its stack is as it was. */
 SAMPLER_PROGRAM
 int sampler_tick(struct sampler_context *c)
 {
