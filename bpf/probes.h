@@ -175,7 +175,7 @@ FUSEE_FN int alloc_is_called(const struct alloc_call *c, const struct alloc_call
 	return c->tid == by->tid && c->sp < by->sp && c->returns - by->lo < by->bytes;
 }
 
-/* Did a function of a known hit jump to this one as its last act? Then the stack is as at its
+/* Did a function of a known hit jump to the new call as its last act? Then the stack is as at its
  * begin, which is also so if one place calls both in turn: hence the ranks and the values. */
 FUSEE_FN int alloc_is_jump(const struct alloc_call *c, const struct alloc_call *from)
 {

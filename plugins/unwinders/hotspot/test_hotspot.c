@@ -1292,7 +1292,7 @@ TEST(a_call_through_code_behind_the_method)
 	}
 }
 
-/* The same instructions in the method itself, with what an earlier call has left in its frame. */
+/* The same instructions in the method itself, with a word of an earlier call in its frame. */
 TEST(a_method_that_has_code_as_behind_it)
 {
 	static const unsigned char code[] = {0x48, 0xbb, 1, 2, 3, 4, 5, 6, 7, 8, 0xe9, 1, 2, 3, 4};
