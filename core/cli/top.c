@@ -202,12 +202,15 @@ static void put_functions(const struct top *t, const struct fusee_profile *p,
 {
 	if (t->s.o.wall)
 		o->rows = o->rows > 8 ? (o->rows - 4) / 2 : 2;
-	render_hottest(p, o, out);
+	if (t->s.o.event.chosen && t->s.o.event.chosen->flags & FUSEE_SAMPLER_TIME)
+		render_waits(p, o, out);
+	else
+		render_hottest(p, o, out);
 	if (!t->s.o.wall)
 		return;
 	buf_str(out, "\n  off the CPU:\n\n");
 	o->type = "off_cpu";
-	render_hottest(p, o, out);
+	render_waits(p, o, out);
 }
 
 static void draw(struct top *t, const struct collector *c, const struct fusee_profile *p)

@@ -113,9 +113,11 @@ static void print_unsampled(const struct session *s, const struct session_accoun
 			used / 1e6, period / 1e6);
 }
 
+typedef int render_table(const struct fusee_profile *, const struct render_options *, struct buf *);
+
 /* title: NULL: none. */
-static void print_functions(const struct session *s, const struct fusee_profile *p,
-			    const char *type, const char *title)
+static void print_table(const struct session *s, const struct fusee_profile *p, render_table render,
+			const char *type, const char *title)
 {
 	struct render_options o = {.rows = 10,
 				   .type = type,
@@ -128,18 +130,21 @@ static void print_functions(const struct session *s, const struct fusee_profile 
 	if (title)
 		buf_printf(&b, "  %s:\n\n", title);
 	begin = b.len;
-	if (!render_hottest(p, &o, &b) && !b.error && b.len > begin)
+	if (!render(p, &o, &b) && !b.error && b.len > begin)
 		buf_write(&b, STDERR_FILENO);
 	buf_fini(&b);
 }
 
 static void print_hottest(const struct session *s, const struct fusee_profile *p)
 {
-	print_functions(s, p, NULL, s->o.wall ? "On a CPU" : NULL);
+	bool waits = s->o.event.chosen && s->o.event.chosen->flags & FUSEE_SAMPLER_TIME;
+
+	print_table(s, p, waits ? render_waits : render_hottest, NULL,
+		    s->o.wall ? "On a CPU" : NULL);
 	if (!s->o.wall)
 		return;
 	fputc('\n', stderr);
-	print_functions(s, p, "off_cpu", "Off the CPU");
+	print_table(s, p, render_waits, "off_cpu", "Off the CPU");
 }
 
 /* Prints the files at which workers failed: their stacks are truncated, or they have no symbols. */

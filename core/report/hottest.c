@@ -4,13 +4,13 @@
 #include "report/report.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "report/internal/scale.h"
 #include "report/model.h"
 
 #define ROWS 10
@@ -22,9 +22,7 @@ struct hottest {
 	const struct render_model *m;
 	uint32_t *order;
 	uint32_t n;
-	double factor; /* values are divided by it; 0: integers */
-	const char *unit;
-	int digits;
+	struct render_scale scale;
 };
 
 static int compare(const void *a, const void *b, void *model)
@@ -38,49 +36,6 @@ static int compare(const void *a, const void *b, void *model)
 	if (x->total != y->total)
 		return x->total > y->total ? -1 : 1;
 	return str_order(x->shown, y->shown);
-}
-
-/* One unit for the table. */
-static void choose_unit(struct hottest *h)
-{
-	h->unit = "";
-	if (!fusee_text_is(h->m->unit, "nanoseconds"))
-		return;
-	if (h->m->total >= 1000000000) {
-		h->factor = 1e9;
-		h->unit = " s";
-		h->digits = h->m->total >= 1000000000000 ? 1 : 2;
-	} else {
-		h->factor = 1e6;
-		h->unit = " ms";
-	}
-}
-
-/* 1234567 as "1,234,567". */
-static void grouped(char out[RENDER_NUMBER], const char *digits)
-{
-	size_t n = strcspn(digits, "."), k = 0;
-
-	for (size_t i = 0; digits[i] && k + 2 < RENDER_NUMBER; i++) {
-		if (i && i < n && (n - i) % 3 == 0 && digits[i - 1] != '-')
-			out[k++] = ',';
-		out[k++] = digits[i];
-	}
-	out[k] = '\0';
-}
-
-static void put_value(const struct hottest *h, int64_t v, struct buf *out)
-{
-	char digits[RENDER_NUMBER], number[RENDER_NUMBER], text[RENDER_NUMBER + 4];
-	double share = h->m->total ? (double)v / (double)h->m->total * 100 : 0;
-
-	if (h->factor > 0)
-		snprintf(digits, sizeof(digits), "%.*f", h->digits, (double)v / h->factor);
-	else
-		snprintf(digits, sizeof(digits), "%" PRId64, v);
-	grouped(number, digits);
-	snprintf(text, sizeof(text), "%s%s", number, h->unit);
-	buf_printf(out, "%10s %5.1f %%", text, share);
 }
 
 static uint32_t larger(uint32_t a, uint32_t b)
@@ -122,8 +77,8 @@ static void put_row(const struct hottest *h, const struct render_function *f, ui
 	size_t at;
 
 	buf_str(out, "  ");
-	put_value(h, f->self, out);
-	put_value(h, f->total, out);
+	render_scale_put(&h->scale, f->self, out);
+	render_scale_put(&h->scale, f->total, out);
 	buf_str(out, "   ");
 	at = out->len;
 	render_name(out, render_name_beside_place(h->m, f), width);
@@ -162,7 +117,7 @@ int render_hottest(const struct fusee_profile *p, const struct render_options *o
 
 	if (ret)
 		return ret;
-	choose_unit(&h);
+	render_scale_choose(&h.scale, &m);
 	ret = choose(&h, o);
 	width = ret ? 0 : name_width(&h, o->width);
 	if (h.n)

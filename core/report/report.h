@@ -68,4 +68,7 @@ int render_json(const struct fusee_profile *, const struct fusee_profile *base,
 		const struct render_options *, struct buf *out);
 /* The hottest functions as `fusee record` prints them: self, total, name, library. */
 int render_hottest(const struct fusee_profile *, const struct render_options *, struct buf *out);
+/* Where threads wait, of a type that is time off the CPU: time, system call, innermost functions of
+ * the program. */
+int render_waits(const struct fusee_profile *, const struct render_options *, struct buf *out);
 #endif

@@ -8,7 +8,7 @@
 
 #include "profile/str.h"
 #include "view/instructions.h"
-#include "report/annotation.h"
+#include "annotation/annotation.h"
 #include "report/model.h"
 #include "view/source_text.h"
 

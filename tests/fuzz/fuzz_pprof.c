@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // sources: core/pprof/*.c core/profile/build*.c core/loss/*.c core/profile/check.c
 // sources: core/profile/omit.c
-// sources: core/report/[!a]*.c core/export/[!f]*.c core/export/folded.c
+// sources: core/report/*.c core/export/[!f]*.c core/export/folded.c
 // sources: core/base/[!al]*.c core/base/arena.c
 // sources: build/gen/profile.pb-c.c
 // libs: -lprotobuf-c -lz -lm -lcrypto
@@ -39,6 +39,7 @@ static void reports(const struct fusee_profile *p)
 		must(!render_speedscope(p, p, &o, &out), "speedscope beside itself");
 		must(!render_json(p, p, &o, &out), "json");
 		must(!render_hottest(p, &o, &out), "hottest");
+		must(!render_waits(p, &o, &out), "waits");
 		o = (struct render_options){.cumulative = true, .rows = 3, .color = true};
 		buf_reset(&out);
 	}

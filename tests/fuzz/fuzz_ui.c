@@ -4,7 +4,7 @@
 // sources: core/ui/tracks_view.c core/view/source_text.c core/net/http_query.c
 // sources: core/pprof/*.c core/profile/build*.c core/profile/merge.c core/loss/*.c
 // sources: core/profile/check.c core/profile/omit.c
-// sources: core/report/*.c core/export/flamegraph.c
+// sources: core/report/*.c core/annotation/*.c core/export/flamegraph.c
 // sources: core/base/[!al]*.c core/base/arena.c build/gen/profile.pb-c.c
 // libs: -lprotobuf-c -lz -lm -lcrypto
 /*

@@ -33,6 +33,8 @@ static uint32_t frame(struct builder *b, const char *path, char *s)
 		map.build_id = builder_cstr(b, id + 1);
 	}
 	map.path = builder_cstr(b, path);
+	if (!strcmp(path, "[kernel.kallsyms]"))
+		map.flags = FUSEE_MAPPING_KERNEL;
 	f.name = builder_cstr(b, name ? name : s);
 	line.function = builder_function(b, &f);
 	if (*s == '[' && !name)
@@ -473,6 +475,44 @@ TEST_OF_BUILDER(hottest)
 	buf_fini(&out);
 }
 
+#define K "[kernel.kallsyms]!"
+
+/* Also without the kernel's functions, of a kernel thread, and of a program without names. */
+TEST_OF_BUILDER(waits)
+{
+	struct render_options o = {.width = 80};
+	struct buf out = {0};
+
+	sample(b, "/bin/x",
+	       K "schedule;" K "ep_poll;" K "__x64_sys_epoll_wait;"
+		 "/lib/libc.so.6!epoll_wait;wait_event;read_query;serve;main",
+	       400);
+	sample(b, "/bin/x",
+	       K "io_schedule;" K "ep_poll;" K "__x64_sys_epoll_wait;"
+		 "/lib/libc.so.6!epoll_pwait;wait_event;read_query;serve;other",
+	       200);
+	sample(b, "/bin/x", K "schedule;" K "folio_wait_bit;" K "exc_page_fault;copy;copy;main",
+	       150);
+	sample(b, "/bin/x",
+	       K "preempt_schedule_irq;" K "irqentry_exit;" K "__x64_sys_read;"
+		 "/lib/libc.so.6!read;load;x+0x1234;main",
+	       100);
+	sample(b, "/bin/x", K "schedule;" K "worker_thread;" K "kthread", 60);
+	sample(b, "/bin/x", "/lib/libc.so.6!nanosleep;doze;[truncated: too deep]", 50);
+	sample(b, "/bin/x", K "schedule;" K "__arm64_sys_futex;x+0x10;x+0x20", 30);
+	sample(b, "", "[lost: ring full]", 10);
+	CHECK_INT(render_waits(finished(b), &o, &out), 0);
+	CHECK_STR(text(&out),
+		  "      6.00 s  60.0 %   epoll_wait  wait_event < read_query < serve\n"
+		  "      1.50 s  15.0 %   page fault  copy < copy < main\n"
+		  "      1.00 s  10.0 %   preempted   load < main\n"
+		  "      0.60 s   6.0 %               schedule < worker_thread < kthread\n"
+		  "      0.50 s   5.0 %   nanosleep   doze\n"
+		  "      0.30 s   3.0 %   futex       x+0x10\n"
+		  "      0.10 s   1.0 %               [lost: ring full]\n");
+	buf_fini(&out);
+}
+
 TEST_OF_BUILDER(nothing_at_all)
 {
 	const struct fusee_profile *p = finished(b);
@@ -480,6 +520,7 @@ TEST_OF_BUILDER(nothing_at_all)
 	struct buf out = {0};
 
 	CHECK_INT(render_hottest(p, &o, &out), 0);
+	CHECK_INT(render_waits(p, &o, &out), 0);
 	CHECK_INT(out.len, 0);
 	CHECK_INT(render_top(p, NULL, &o, &out), 0);
 	CHECK_INT(render_tree(p, NULL, &o, &out), 0);

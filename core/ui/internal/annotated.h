@@ -4,7 +4,7 @@
 #define UI_ANNOTATED_H
 
 #include "base/json.h"
-#include "report/annotation.h"
+#include "annotation/annotation.h"
 #include "ui/internal/views.h"
 
 /* A function in one or both profiles; NULL: the profile does not have it. */

@@ -4,8 +4,8 @@
  * expression: what `fusee report --annotate` prints beside source and instructions. `go tool pprof
  * -list` and -disasm count the same.
  */
-#ifndef REPORT_ANNOTATION_H
-#define REPORT_ANNOTATION_H
+#ifndef ANNOTATION_ANNOTATION_H
+#define ANNOTATION_ANNOTATION_H
 
 #include <stdint.h>
 

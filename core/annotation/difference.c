@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "report/annotation.h"
+#include "annotation/annotation.h"
 
 static void subtract(int64_t *from, int64_t v)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/annotation.h"
+#include "annotation/annotation.h"
 
 #include <errno.h>
 #include <regex.h>
