@@ -58,11 +58,19 @@ struct mm_struct {
 	struct uprobes_state uprobes_state; /* with CONFIG_UPROBES */
 } KERNEL_TYPE;
 
+/* What the threads of a process share. */
+struct signal_struct {
+	struct {
+		int counter;
+	} live; /* threads whose exit has not begun */
+} KERNEL_TYPE;
+
 struct task_struct {
 	int pid, tgid; /* ids of the thread and of its process */
 	struct mm_struct *mm;
 	struct uprobe_task *utask; /* with CONFIG_UPROBES */
 	struct task_struct *real_parent;
+	struct signal_struct *signal;
 	void *stack;
 	struct sched_entity se;
 	struct thread_struct thread;
@@ -121,6 +129,7 @@ static __u64 (*bpf_get_current_ancestor_cgroup_id)(int level) = (void *)123;
 static void *(*bpf_get_current_task_btf)(void) = (void *)158;
 static void *(*bpf_task_storage_get)(void *map, void *task, void *value, __u64 flags) = (void *)156;
 static __u64 (*bpf_get_attach_cookie)(void *ctx) = (void *)174;
+static __u64 (*bpf_get_func_ip)(void *ctx) = (void *)173;
 static void *(*bpf_task_pt_regs)(void *task) = (void *)175;
 
 #define BPF_F_CURRENT_CPU 0xffffffffull

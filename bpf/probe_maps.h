@@ -7,6 +7,8 @@
 #include <linux/types.h>
 #endif
 
+#include "inuse_maps.h"
+
 /* What became of hits: X(name, text). Texts are keys of --stats. */
 #define PROBE_RESULTS(X)                                                                        \
 	X(PROBE_HITS, "hits")             /* of selected processes, not nested */               \
@@ -29,6 +31,7 @@ enum alloc_kind {
 	ALLOC_CALLOC,       /* (n, size) */
 	ALLOC_REALLOCARRAY, /* (pointer, n, size) */
 	ALLOC_NEW,          /* (size) */
+	ALLOC_THROWS,       /* (size), and an exception may pass */
 	ALLOC_KINDS
 };
 
@@ -58,5 +61,11 @@ struct probe_cpu {
 	__u64 busy;   /* hits that are between their choice and the end of their walk */
 	struct alloc_call calls[ALLOC_DEPTH]; /* the newest that is not nested, and those in it */
 	__u64 depth;
+	/* Of the newest call, if that is a sample and a call in it will return its memory. */
+	struct {
+		__u64 ids, sp; /* its thread, and where its return address is; 0: there is none */
+		struct inuse_block block;
+	} awaited;
+	__u64 answer; /* of the program, when the walk has ended */
 };
 #endif

@@ -61,23 +61,29 @@ FUSEE_FN void count_hit(struct probe_cpu *p, __u32 result, __u64 n)
 		__sync_fetch_and_add(&p->counts[result], n);
 }
 
-/* The walk of the running hit has ended. */
-FUSEE_FN void probe_end(void)
+/* The walk of the running hit has ended. Returns the program's answer. */
+FUSEE_FN int probe_end(void)
 {
 	struct probe_cpu *p = probe_cpu();
+	__u64 answer;
 
-	if (p)
-		__sync_fetch_and_add(&p->busy, -1);
+	if (!p)
+		return 0;
+	answer = p->answer & 1;
+	__sync_fetch_and_add(&p->busy, -1);
+	return answer;
 }
 
-/* The hit is a sample of this weight. Returns only if it is not walked. */
-FUSEE_FN void probe_take(void *context, struct probe_cpu *p, __u64 value, __u64 weight)
+/* The hit is a sample of this weight. Returns only if it is not walked; else the program answers
+ * this when the walk has ended. */
+FUSEE_FN void probe_take(void *context, struct probe_cpu *p, __u64 value, __u64 weight, int answer)
 {
 	count_hit(p, PROBE_CHOSEN, 1);
 	__sync_fetch_and_add(&p->busy, 1);
 	if (READ_ONCE(p->busy) == 1) {
 		p->value = value;
 		p->weight = weight;
+		p->answer = answer;
 		bpf_tail_call(context, &sampler_probe_walk, 0);
 		count_hit(p, PROBE_NOT_WALKED, 1);
 	} else {
@@ -111,7 +117,7 @@ FUSEE_FN void probe_hit(void *context, struct probe_cpu *p, __u64 value)
 	count_hit(p, PROBE_VALUE, value);
 	if (!period || (value < period && bpf_get_prandom_u32() * period >= value << 32))
 		return;
-	probe_take(context, p, value, value < period ? period : value);
+	probe_take(context, p, value, value < period ? period : value, 0);
 }
 
 /* NULL: the hit is of no selected process, or hits are no samples now. */

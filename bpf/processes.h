@@ -100,6 +100,26 @@ FUSEE_FN void count_rates(__u32 tgid, __u32 more)
 }
 #endif
 
+#ifdef SAMPLER_OF_PROBES
+/* By process: what its memory is called, until it execs or ends (inuse.h). */
+struct {
+	__uint(type, 1 /* HASH */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} sampler_spaces SEC(".maps");
+
+FUSEE_FN void forget_space(__u32 tgid)
+{
+	bpf_map_delete_elem(&sampler_spaces, &tgid);
+}
+#else
+FUSEE_FN void forget_space(__u32 tgid)
+{
+	(void)tgid;
+}
+#endif
+
 /* 0 or -1. */
 FUSEE_FN int put_rate(__u32 tgid, const struct process_rate *rate)
 {
@@ -224,6 +244,7 @@ int sampler_exec(__u64 *args)
 		rate->period = PERIOD_ANY;
 	else if (rate && rate->period == PERIOD_NONE)
 		remove_rate(tgid);
+	forget_space(tgid);
 	forget_thread(tgid);
 	forget_thread((__u32)args[1]); /* the thread that exec'ed; it has its process's id now */
 	bpf_map_delete_elem(&sampler_pids, &tgid);
@@ -237,8 +258,14 @@ int sampler_exec(__u64 *args)
 SEC("raw_tp/sched_process_exit")
 int sampler_exit(__u64 *args)
 {
-	(void)args;
+	struct task_struct *task = (void *)args[0];
+	struct signal_struct *signal;
+	int live;
+
 	forget_thread((__u32)bpf_get_current_pid_tgid());
+	if (!kernel_read(&signal, &task->signal) && !kernel_read(&live, &signal->live.counter) &&
+	    live <= 0)
+		forget_space(bpf_get_current_pid_tgid() >> 32);
 	return 0;
 }
 

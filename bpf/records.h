@@ -51,6 +51,10 @@ enum record_flags {
 	RECORD_KERNEL_ONLY = 512,
 };
 
+/* Of a hit whose memory is followed (inuse.h): its record_tick.period has its id and the period by
+ * which it was chosen. All weights are less. */
+#define RECORD_FOLLOWED(id, period) ((__u64)1 << 63 | (__u64)(id) << 32 | (period))
+
 struct record_head {
 	__u8 kind;   /* enum record_kind */
 	__u8 share;  /* of struct sampler_settings, when the tick was kept */
@@ -185,6 +189,22 @@ struct task_returns {
 #define RECORD_STACK_HEAD __builtin_offsetof(struct record_stack, words)
 #define RECORD_COPY_HEAD __builtin_offsetof(struct record_copy, stack)
 #define RECORD_RETURNS_HEAD __builtin_offsetof(struct record_returns, at)
+
+/* The id of a hit whose memory is followed; 0: it is no such hit. */
+static inline __u32 record_followed(const struct record_tick *t)
+{
+	return t->head.flags & RECORD_HIT && t->period >> 63 ? t->period >> 32 & 0x7fffffff : 0;
+}
+
+/* What the tick represents. */
+static inline __u64 record_weight(const struct record_tick *t)
+{
+	__u64 period = t->period & 0xffffffff;
+
+	if (!record_followed(t))
+		return t->period;
+	return t->value < period ? period : t->value;
+}
 
 /* Words of frames in a record, kernel frames included. */
 static inline __u32 record_words(const struct record_stack *r)

@@ -282,6 +282,8 @@ FUSEE_FN __u32 walk_tick(struct sampler_context *c, struct scratch *s, struct pi
 #include "waits.h"
 #elif defined(SAMPLER_OF_PROBES)
 #include "probes.h"
+
+#include "inuse.h"
 #else
 /* Threads with events of their own have no samples of other events, and other threads have samples
  * of the CPUs' events only. */
@@ -393,8 +395,7 @@ int sampler_tick(struct sampler_context *c)
 		s->began = 0;
 		take(c, s, bpf_get_current_pid_tgid());
 	}
-	probe_end();
-	return 0;
+	return probe_end();
 }
 #else
 #define SAMPLER_PROGRAM SEC("perf_event")
@@ -498,8 +499,7 @@ int sampler_language(struct sampler_context *c)
 		return 1;
 	answer = language_tick(c, s);
 #ifdef SAMPLER_OF_PROBES
-	probe_end();
-	answer = 0;
+	answer = probe_end();
 #else
 	note_time(s->began);
 #endif

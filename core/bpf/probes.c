@@ -91,6 +91,8 @@ int bpf_probes_attach_to(struct bpf_sampler *b, pid_t pid, int fd,
 	int r = 0;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (b->inuse.followed)
+		return inuse_attach(b, pid, path, points);
 	for (size_t i = 0; !r && i < points->n; i++)
 		r = attach(b, &points->at[i], pid, path);
 	return r;

@@ -212,6 +212,8 @@ static int open_waits(struct bpf_sampler *b, char **why)
 		b->waits.object = b->object;
 	if (!r && b->probes.sampled)
 		r = probes_open(b);
+	if (!r && b->inuse.followed)
+		r = inuse_open(b, why);
 	return !r && b->waits.object ? waits_open(b) : r;
 }
 
@@ -222,6 +224,8 @@ static int load(struct bpf_sampler *b, char **why)
 
 	if (!r && b->waits.sampled)
 		r = waits_prepare(b->object, possible_cpus());
+	if (!r && b->probes.sampled)
+		r = inuse_prepare(b, b->object);
 	if (!r)
 		r = sampler_object_exclude_languages(b, b->object);
 	if (!r && b->waits.beside)
@@ -291,6 +295,7 @@ static struct bpf_sampler *new_sampler(const struct plugin_set *set,
 	b->waits.sampled = o->chooser && !o->beside;
 	b->waits.beside = o->chooser && o->beside;
 	b->probes.sampled = o->probes != NULL;
+	b->inuse.followed = o->probes && o->in_use;
 	b->worker = o->worker;
 	b->foreign_pids = !programs_see_our_pids();
 	b->chunks.n = (o->chunks ? o->chunks : chunks_for_cpus()) + 1;
@@ -406,6 +411,7 @@ void bpf_sampler_close(struct bpf_sampler *b)
 		bpf_link__destroy(b->links[i]);
 	waits_close(b);
 	probes_close(b);
+	inuse_close(b);
 	chunks_fini(b);
 	slabs_fini(b);
 	frames_fini(b);

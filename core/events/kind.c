@@ -17,39 +17,39 @@
 
 /* The periods give some hundred samples a second of a busy program. */
 static const struct event_kind kinds[] = {
-	{"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 10000000, false, true, false,
-	 NULL},
+	{"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 10000000, false, true, false, NULL,
+	 false},
 	{"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 10000000, false, true,
-	 false, NULL},
+	 false, NULL, false},
 	{"cache-references", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES, 100000, false,
-	 true, false, NULL},
+	 true, false, NULL, false},
 	{"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, 10000, false, true, false,
-	 NULL},
+	 NULL, false},
 	{"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, 1000000, false, true,
-	 false, NULL},
+	 false, NULL, false},
 	{"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, 10000, false, true,
-	 false, NULL},
+	 false, NULL, false},
 	{"ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES, 10000000, false, true,
-	 false, NULL},
+	 false, NULL, false},
 	{"dTLB-load-misses", PERF_TYPE_HW_CACHE, CACHE(DTLB, READ, MISS), 10000, false, true, false,
-	 NULL},
+	 NULL, false},
 	{"LLC-load-misses", PERF_TYPE_HW_CACHE, CACHE(LL, READ, MISS), 10000, false, true, false,
-	 NULL},
+	 NULL, false},
 	{"context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 1, true, false,
-	 false, NULL},
+	 false, NULL, false},
 	{"cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, 1, true, false, false,
-	 NULL},
+	 NULL, false},
 	{"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 10, false, false, false,
-	 NULL},
+	 NULL, false},
 	{"minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN, 10, false, false, false,
-	 NULL},
+	 NULL, false},
 	{"major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, false, false, false,
-	 NULL},
+	 NULL, false},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 const char event_kind_names[] =
-	"alloc cycles instructions cache-references cache-misses branches branch-misses "
+	"alloc inuse cycles instructions cache-references cache-misses branches branch-misses "
 	"ref-cycles "
 	"dTLB-load-misses LLC-load-misses context-switches cpu-migrations page-faults minor-faults "
 	"major-faults";

@@ -24,6 +24,7 @@ struct event_kind {
 	/* Not NULL: it is hits of these probes, which only the BPF sampler samples, too; borrowed.
 	 */
 	const struct probe_points *probes;
+	bool in_use; /* .. and what they have allocated is followed until it is freed */
 };
 
 /* The names that are not tracepoints, separated by blanks. */

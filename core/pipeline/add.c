@@ -63,13 +63,13 @@ int pipeline_collect(const struct pipeline *p, struct collector *c, const struct
 				  *at = p->o.kept.times && walk ? &here : NULL;
 	struct collected_parts parts = {.set = route->set,
 					.tid = p->o.kept.threads ? (uint32_t)s->tid : 0};
-	const struct collected_hit hit = {parts.set, parts.tid, s->value};
+	const struct collected_hit hit = {parts.set, parts.tid, s->hit.value, s->hit.followed};
 	int r;
 
 	if (s->chosen.is) {
 		split(p->o.chooser, s, weight, &parts);
 		r = collector_add_parts(c, proc, &parts, comm, walk, reason, at);
-	} else if (s->value) {
+	} else if (s->hit.value) {
 		r = collector_add_hit(c, proc, &hit, comm, walk, reason, weight, at);
 	} else {
 		r = collector_add(c, proc, parts.set, parts.tid, comm, walk, reason, weight, at);

@@ -59,6 +59,7 @@ void collector_free(struct collector *c)
 	memory.bytes -= c->bytes;
 	memory.shared -= c->own_limit ? 0 : c->bytes;
 	buf_fini(&c->times);
+	buf_fini(&c->followed.all);
 	free(c);
 }
 
@@ -126,7 +127,8 @@ static void charge(struct collector *c, uint32_t process)
 	uint64_t bytes = frame_set_bytes(&c->frames) + bytes_of(&c->stacks) + bytes_of(&c->comms) +
 			 bytes_of(&c->processes) + bytes_of(&c->samples) +
 			 c->nsums * sizeof(*c->sums) + c->ncollected * sizeof(*c->collected) +
-			 bytes_of(&c->ids) + c->nof_ids * sizeof(*c->of_ids) + c->times.len;
+			 bytes_of(&c->ids) + c->nof_ids * sizeof(*c->of_ids) + c->times.len +
+			 c->followed.all.len;
 
 	c->collected[process].bytes += bytes - c->bytes;
 	memory.bytes += bytes - c->bytes;
@@ -224,6 +226,11 @@ int collector_add_hit(struct collector *c, const struct process *p, const struct
 	if (!r && c->last.n) {
 		c->last.hits = (uint64_t)((double)weight / (double)hit->value * HIT_PARTS);
 		c->sums[c->last.sample[0]].hits += c->last.hits;
+		c->last.followed = hit->followed;
+		if (hit->followed)
+			r = followed_add(&c->followed,
+					 &(struct followed_hit){hit->followed, c->last.sample[0], 0,
+								0, weight, c->last.hits});
 	}
 	charge(c, k.process);
 	return r;
@@ -247,6 +254,83 @@ int collector_add_parts(struct collector *c, const struct process *p,
 		r = count(c, &k, part->count, part->weight, i ? NULL : at);
 	}
 	charge(c, k.process);
+	return r;
+}
+
+/* The process of another collector. DICT_NONE: no memory. */
+static uint32_t adopt_process(struct collector *c, const struct collector *from, uint32_t process)
+{
+	const struct dict_entry *key = &from->processes.entries[process];
+	uint32_t id = dict_add(&c->processes, key->key, key->len);
+	struct collected_process *at;
+
+	if (id == DICT_NONE)
+		return id;
+	at = grow(c, c->collected, &c->ncollected, id, sizeof(*at));
+	if (!at)
+		return DICT_NONE;
+	c->collected = at;
+	if (!at[id].pid) {
+		at[id] = from->collected[process];
+		at[id].bytes = 0;
+	}
+	return id;
+}
+
+static uint32_t adopt_stack(struct collector *c, const struct collector *from, uint32_t stack)
+{
+	const uint32_t *theirs = from->stacks.entries[stack].key;
+	uint32_t ids[WALK_MAX_FRAMES], n = from->stacks.entries[stack].len / sizeof(ids[0]);
+
+	for (uint32_t i = 0; i < n && i < WALK_MAX_FRAMES; i++) {
+		const struct walk_frame f = frame_set_at(&from->frames, theirs[i]);
+
+		ids[i] = frame_set_add(&c->frames, &f);
+		if (ids[i] == FRAME_SET_NONE)
+			return DICT_NONE;
+	}
+	return stack ? dict_add(&c->stacks, ids, n * sizeof(ids[0])) : 0;
+}
+
+/* Adds a sample's key of another collector. *id: its id in samples. 0 or -ENOMEM. */
+static int adopt(struct collector *c, const struct collector *from, uint32_t sample, uint32_t *id)
+{
+	struct sample_key k = *(const struct sample_key *)from->samples.entries[sample].key;
+	const struct dict_entry *comm = &from->comms.entries[k.comm];
+	int r;
+
+	k.process = adopt_process(c, from, k.process);
+	if (k.process == DICT_NONE)
+		return -ENOMEM;
+	k.comm = dict_add(&c->comms, comm->key, comm->len);
+	k.stack = adopt_stack(c, from, k.stack);
+	c->last = (struct collected_last){0};
+	r = k.comm == DICT_NONE || k.stack == DICT_NONE ? -ENOMEM : count(c, &k, 0, 0, NULL);
+	*id = c->last.sample[0];
+	c->last.n = 0;
+	charge(c, k.process);
+	return r;
+}
+
+int collector_carry(struct collector *c, const struct collector *from)
+{
+	/* by their ids: ours; 0: not adopted yet */
+	uint32_t *samples = calloc(from->samples.n, sizeof(*samples));
+	size_t n;
+	const struct followed_hit *hits = followed_at(&from->followed, &n);
+	int r = samples ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !r && i < n; i++) {
+		struct followed_hit hit = hits[i];
+
+		if (!samples[hit.sample])
+			r = adopt(c, from, hit.sample, &samples[hit.sample]);
+		hit.sample = samples[hit.sample];
+		hit.ids = 0;
+		if (!r)
+			r = followed_add(&c->followed, &hit);
+	}
+	free(samples);
 	return r;
 }
 
@@ -274,6 +358,8 @@ static uint32_t ids_of(struct collector *c, const struct ids_key *k)
 void collector_set_ids(struct collector *c, const struct sample_ids *ids)
 {
 	struct collected_time *times = (struct collected_time *)(void *)c->times.p;
+	size_t n;
+	struct followed_hit *hits = followed_at(&c->followed, &n);
 
 	for (uint32_t i = 0; i < c->last.n; i++) {
 		const struct ids_key k = {.trace_id = {ids->trace_id[0], ids->trace_id[1]},
@@ -290,6 +376,8 @@ void collector_set_ids(struct collector *c, const struct sample_ids *ids)
 		c->of_ids[id].hits += i ? 0 : c->last.hits;
 		if (!i && c->last.timed)
 			times[c->times.len / sizeof(*times) - 1].ids = id;
+		if (!i && c->last.followed && hits[n - 1].id == c->last.followed)
+			hits[n - 1].ids = id;
 	}
 	c->last.n = 0;
 }

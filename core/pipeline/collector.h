@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/dict.h"
+#include "pipeline/followed.h"
 #include "pipeline/frame_set.h"
 #include "process/process.h"
 #include "unwind/sample.h"
@@ -77,12 +78,14 @@ struct collected_last {
 	uint64_t weight[FUSEE_SAMPLER_PARTS], hits;                       /* hits: of the first */
 	uint32_t n;
 	bool timed;
+	uint32_t followed; /* id of the first; 0: it is not followed */
 };
 
 /* A hit of a probe, likewise. */
 struct collected_hit {
 	uint32_t set, tid;
-	uint64_t value; /* not 0 */
+	uint64_t value;    /* not 0 */
+	uint32_t followed; /* the id by which its memory is followed; 0: it is not */
 };
 
 struct collector {
@@ -104,7 +107,8 @@ struct collector {
 	uint64_t count, weight_ns; /* sums of all samples */
 	uint64_t start_wall_ns, start_ns; /* of the window: CLOCK_REALTIME, CLOCK_MONOTONIC */
 	struct buf times; /* struct collected_time, of samples that were added with one */
-	uint8_t share;    /* the least of the samples' pipeline_route.share; 0: all */
+	struct followed_hits followed;
+	uint8_t share; /* the least of the samples' pipeline_route.share; 0: all */
 };
 
 /* Limits the memory of all collectors together; 0, the default: no limit. A process may add another
@@ -131,6 +135,9 @@ int collector_add_hit(struct collector *, const struct process *, const struct c
 int collector_add_parts(struct collector *, const struct process *, const struct collected_parts *,
 			const char *comm, const struct walk *, uint32_t reason,
 			const struct collected_at *at);
+/* Adds the followed hits of another collector, without counting them as samples again. 0 or
+ * -ENOMEM. */
+int collector_carry(struct collector *, const struct collector *from);
 /* The samples that the last call has added carry these ids. */
 void collector_set_ids(struct collector *, const struct sample_ids *);
 /* The sums of the samples that carry no ids, by id in samples; NULL: none do. The caller frees it.

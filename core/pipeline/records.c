@@ -15,11 +15,12 @@ static struct sample sample_of(struct pipeline *p, const struct record_tick *t, 
 			       .tid = (pid_t)t->head.tid,
 			       .cpu = cpu,
 			       .time = time,
-			       .period = t->period,
+			       .period = record_weight(t),
+			       .hit.followed = record_followed(t),
 			       .share = t->head.share,
 			       .chosen.is = t->head.flags & RECORD_CHOSEN,
 			       .chosen.words = {t->words[0], t->words[1]},
-			       .value = t->head.flags & RECORD_HIT ? t->value : 0,
+			       .hit.value = t->head.flags & RECORD_HIT ? t->value : 0,
 			       .abi = 2};
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/log.h"
+#include "bpf/inuse.h"
 #include "bpf/probes.h"
 #include "pipeline/state.h"
 #include "profiler/internal/process_tree.h"
@@ -17,6 +18,11 @@
 #define ALLOCATES(name, kind, rank)                            \
 	{                                                      \
 		name, 0, PROBE_ALLOC, ALLOC_RANKED(kind, rank) \
+	}
+
+#define FREES(name)                    \
+	{                              \
+		name, 0, PROBE_FREE, 0 \
 	}
 
 /* A file that has malloc() has an allocator; a file with some of the others calls it. */
@@ -34,16 +40,36 @@ static const struct probe_function functions[] = {
 	ALLOCATES("mallocx", ALLOC_NEW, 3),
 	ALLOCATES("rallocx", ALLOC_REALLOC, 1),
 	/* operator new and new[], also nothrow, and with an alignment */
-	ALLOCATES("_Znwm", ALLOC_NEW, 4),
-	ALLOCATES("_Znam", ALLOC_NEW, 5),
+	ALLOCATES("_Znwm", ALLOC_THROWS, 4),
+	ALLOCATES("_Znam", ALLOC_THROWS, 5),
 	ALLOCATES("_ZnwmRKSt9nothrow_t", ALLOC_NEW, 5),
 	ALLOCATES("_ZnamRKSt9nothrow_t", ALLOC_NEW, 6),
-	ALLOCATES("_ZnwmSt11align_val_t", ALLOC_NEW, 4),
-	ALLOCATES("_ZnamSt11align_val_t", ALLOC_NEW, 5),
+	ALLOCATES("_ZnwmSt11align_val_t", ALLOC_THROWS, 4),
+	ALLOCATES("_ZnamSt11align_val_t", ALLOC_THROWS, 5),
 	ALLOCATES("_ZnwmSt11align_val_tRKSt9nothrow_t", ALLOC_NEW, 5),
 	ALLOCATES("_ZnamSt11align_val_tRKSt9nothrow_t", ALLOC_NEW, 6),
+	/* What frees: last, since it is looked for only where memory is followed. */
+	FREES("free"),
+	FREES("cfree"),
+	FREES("free_sized"),
+	FREES("free_aligned_sized"),
+	FREES("dallocx"),
+	FREES("sdallocx"),
+	FREES("_ZdlPv"),
+	FREES("_ZdaPv"),
+	FREES("_ZdlPvm"),
+	FREES("_ZdaPvm"),
+	FREES("_ZdlPvRKSt9nothrow_t"),
+	FREES("_ZdaPvRKSt9nothrow_t"),
+	FREES("_ZdlPvSt11align_val_t"),
+	FREES("_ZdaPvSt11align_val_t"),
+	FREES("_ZdlPvmSt11align_val_t"),
+	FREES("_ZdaPvmSt11align_val_t"),
+	FREES("_ZdlPvSt11align_val_tRKSt9nothrow_t"),
+	FREES("_ZdaPvSt11align_val_tRKSt9nothrow_t"),
 };
 #define FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
+#define FREEING 18u /* of them */
 
 /* By id of a file. */
 struct searched {
@@ -101,7 +127,7 @@ void allocators_free(struct allocators *a)
 static bool has_malloc(const struct probe_points *p)
 {
 	for (size_t i = 0; i < p->n; i++)
-		if (p->at[i].kind == ALLOC_MALLOC)
+		if (p->at[i].program == PROBE_ALLOC && ALLOC_KIND(p->at[i].kind) == ALLOC_MALLOC)
 			return true;
 	return false;
 }
@@ -110,7 +136,8 @@ static bool has_malloc(const struct probe_points *p)
 static void search(struct allocators *a, struct searched *s, int fd, const char *path)
 {
 	char *why = NULL;
-	int r = probe_points_find_open(&s->points, fd, functions, FUNCTIONS, &why);
+	uint32_t n = FUNCTIONS - (bpf_inuse_is_followed(a->profiler->bpf) ? 0 : FREEING);
+	int r = probe_points_find_open(&s->points, fd, functions, n, &why);
 
 	if (r && r != -ENOENT)
 		log_debug("%s: no allocator is looked for: %s", path, why ? why : "");

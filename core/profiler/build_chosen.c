@@ -26,12 +26,30 @@ const char *build_types(struct builder *b, const struct build_options *o,
 		builder_type(b, ops->type, ops->unit);
 	if (o->hits)
 		builder_type(b, "alloc_objects", "count");
+	if (o->in_use) {
+		builder_type(b, "inuse_space", "bytes");
+		builder_type(b, "inuse_objects", "count");
+	}
 	return type;
 }
 
-int64_t build_hits(const struct build_options *o, const struct sample_sum *sum)
+static int64_t rounded(uint64_t hits)
 {
-	return o->hits ? (int64_t)((sum->hits + HIT_PARTS / 2) / HIT_PARTS) : 0;
+	return (int64_t)((hits + HIT_PARTS / 2) / HIT_PARTS);
+}
+
+void build_values(const struct build_options *o, const struct sample_key *k,
+		  const struct sample_sum *sum, const struct followed_sum *used,
+		  int64_t values[BUILD_VALUES])
+{
+	bool apart = k->part && o->wall;
+	int64_t weight = (int64_t)sum->weight;
+
+	values[0] = (int64_t)sum->count;
+	values[1] = apart ? 0 : weight;
+	values[2] = apart ? weight : o->hits ? rounded(sum->hits) : 0;
+	values[3] = used ? (int64_t)used->weight : 0;
+	values[4] = used ? rounded(used->hits) : 0;
 }
 
 bool build_chosen_label(const struct fusee_instance *chooser, uint32_t part,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profiler/build_profile.h"
+#include "profiler/internal/build_chosen.h"
 
 static void add_lost(struct builder *b, const struct loss_count *c, bool is_wait,
 		     uint64_t weight_ns)
@@ -14,7 +15,7 @@ static void add_lost(struct builder *b, const struct loss_count *c, bool is_wait
 	struct fusee_line line = {0};
 	int64_t lost = (int64_t)(c->n * weight_ns);
 	bool apart = is_wait && builder_profile(b)->types.n > 2;
-	int64_t values[3] = {(int64_t)c->n, apart ? 0 : lost, apart ? lost : 0};
+	int64_t values[BUILD_VALUES] = {(int64_t)c->n, apart ? 0 : lost, apart ? lost : 0};
 	uint32_t at;
 	char name[160];
 

@@ -52,6 +52,7 @@ struct build {
 	uint64_t *times;             /* of samples, in the order of their ids; NULL: none */
 	uint32_t *first_time;        /* by row of them, and one more: where its times begin */
 	struct sample_sum *rest;     /* by sample id: of samples without ids; NULL: of all */
+	struct followed_sum *used;   /* by row; NULL: it is not followed */
 	struct known *known;
 };
 
@@ -432,7 +433,9 @@ static int add_times(struct build *n, uint32_t sample)
 	return r;
 }
 
-static int add_sample(struct build *n, const struct sample_key *k, const struct sample_sum *sum)
+/* row: as of followed_sums() */
+static int add_sample(struct build *n, const struct sample_key *k, const struct sample_sum *sum,
+		      uint32_t row)
 {
 	char number[16];
 	struct fusee_label cpu = {.key = {"cpu", 3}, .str = {number, 0}};
@@ -445,11 +448,9 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 	struct fusee_label part;
 	uint32_t count = 0, nset = 0;
 	const struct fusee_label *set = NULL;
-	bool apart = k->part && n->o->wall;
-	int64_t weight = (int64_t)sum->weight;
-	int64_t values[3] = {(int64_t)sum->count, apart ? 0 : weight,
-			     apart ? weight : build_hits(n->o, sum)};
+	int64_t values[BUILD_VALUES];
 
+	build_values(n->o, k, sum, n->used ? &n->used[row] : NULL, values);
 	if (n->o->labels && !n->o->one_set)
 		set = n->o->labels(n->o->arg, proc->set, &nset);
 	if (!n->o->group)
@@ -483,7 +484,7 @@ static int add_labeled(struct build *n)
 		if (!build_has(n->o, n->c, k))
 			continue;
 		builder_ids(n->b, omits ? none : ids->trace_id, omits ? 0 : ids->span_id);
-		r = add_sample(n, k, &n->c->of_ids[i]);
+		r = add_sample(n, k, &n->c->of_ids[i], n->c->samples.n + i);
 		if (!r)
 			r = add_times(n, n->c->samples.n + i);
 	}
@@ -499,9 +500,10 @@ static int add_samples(struct build *n)
 		const struct sample_key *k = n->c->samples.entries[i].key;
 		const struct sample_sum *sum = n->rest ? &n->rest[i] : &n->c->sums[i];
 
-		if (!build_has(n->o, n->c, k) || (!sum->count && !sum->weight))
+		if (!build_has(n->o, n->c, k) ||
+		    (!sum->count && !sum->weight && (!n->used || !n->used[i].weight)))
 			continue;
-		r = add_sample(n, k, sum);
+		r = add_sample(n, k, sum, i);
 		if (!r)
 			r = add_times(n, i);
 	}
@@ -541,7 +543,7 @@ static void describe(struct build *n)
 	n->native = builder_cstr(n->b, "native");
 	n->kernel = builder_cstr(n->b, "kernel");
 	n->go = builder_cstr(n->b, "go");
-	p->default_type = 1;
+	p->default_type = n->o->in_use ? 3 : 1;
 	p->kind = builder_cstr(n->b, type);
 	p->period_type = builder_cstr(n->b, type);
 	p->period_unit = builder_cstr(n->b, unit);
@@ -566,7 +568,8 @@ int build_profile(struct builder *b, const struct profiler *profiler, const stru
 	n.mappings = calloc(p->files->n, sizeof(*n.mappings));
 	n.flags = calloc(p->files->n, sizeof(*n.flags));
 	n.known = calloc(KNOWN, sizeof(*n.known));
-	if (n.locations && n.mappings && n.flags && n.known) {
+	n.used = o->in_use ? followed_sums(&c->followed, c->samples.n, c->ids.n) : NULL;
+	if (n.locations && n.mappings && n.flags && n.known && (n.used || !o->in_use)) {
 		describe(&n);
 		build_resource(b, o);
 		add_program(&n);
@@ -581,6 +584,7 @@ int build_profile(struct builder *b, const struct profiler *profiler, const stru
 	free(n.mappings);
 	free(n.flags);
 	free(n.known);
+	free(n.used);
 	free(n.times);
 	free(n.rest);
 	free(n.first_time);

@@ -22,6 +22,7 @@ struct build_options {
 	const char *event;  /* what was sampled, "cycles"; NULL: CPU time */
 	bool chosen;        /* by the profiler's chooser, which says type and unit */
 	bool hits;          /* allocations: how many is a third type, beside their bytes */
+	bool in_use;        /* .. and what of them is in use are two more, the default */
 	bool wall;          /* what it has chosen is a third type, beside CPU time */
 	/* The labels of a label set, valid until the next call; NULL: samples have the labels
 	 * `process` and `thread` only. */

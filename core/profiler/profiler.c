@@ -68,6 +68,7 @@ static int open_bpf(struct profiler *p, const struct profiler_options *o)
 						.chooser = p->chooser,
 						.beside = o->chooser && o->chooser->beside,
 						.probes = has_hits(o) ? o->kind->probes : NULL,
+						.in_use = has_hits(o) && o->kind->in_use,
 						.worker = p->worker};
 	enum sampler_choice choice = p->chooser || bpf.probes ? SAMPLER_BPF : o->sampler;
 	int r = (o->kind && !p->chooser && !bpf.probes) || choice == SAMPLER_STOP

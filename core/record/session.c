@@ -42,7 +42,7 @@ enum source {
 
 bool session_is_alloc(const struct session_options *o)
 {
-	return o->event.probes && !strcmp(o->event.name, SESSION_ALLOC);
+	return o->event.probes && (o->event.in_use || !strcmp(o->event.name, SESSION_ALLOC));
 }
 
 /* ---- opening ---- */
@@ -379,6 +379,8 @@ static void on_timer(struct session *s)
 		return;
 	if (s->allocators)
 		allocators_update(s->allocators);
+	if (s->o.event.in_use)
+		in_use_prune(&s->in_use, &s->profiler);
 	if (s->o.tick)
 		s->o.tick(s, false);
 }
@@ -434,9 +436,20 @@ static void on_event(struct session *s, uint64_t data)
 	}
 }
 
+/* What is in use at the end. */
+static int read_in_use(struct session *s)
+{
+	int r = in_use_read(&s->in_use, &s->profiler, false);
+
+	if (r)
+		log_error("cannot read what memory is in use: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
 int session_run(struct session *s)
 {
 	struct epoll_event events[16];
+	struct collector *c;
 	int r = start(s);
 
 	while (!r && !s->stop) {
@@ -454,11 +467,16 @@ int session_run(struct session *s)
 			s->stop = true;
 	}
 	s->end_ns = clock_now();
+	if (!r && s->o.event.in_use)
+		r = read_in_use(s);
 	profiler_disable(&s->profiler);
 	if (r)
 		return r;
 	profiler_stop(&s->profiler);
 	pipeline_finish(s->profiler.pipeline);
+	c = pipeline_collector(s->profiler.pipeline, 0);
+	if (s->o.event.in_use && c)
+		in_use_keep(&s->in_use, &s->profiler, c);
 	return 0;
 }
 
@@ -547,6 +565,7 @@ struct build_options session_build_options(struct session *s)
 	return (struct build_options){.period_ns = session_period(s),
 				      .event = type_of(&s->o),
 				      .hits = session_is_alloc(&s->o),
+				      .in_use = s->o.event.in_use,
 				      .chosen = s->o.event.chosen,
 				      .wall = s->o.wall,
 				      .labels = s->labels ? labels_of : NULL,
@@ -560,6 +579,7 @@ void session_close(struct session *s)
 	allocators_free(s->allocators);
 	profiler_close(&s->profiler);
 	process_labels_free(s->labels);
+	in_use_fini(&s->in_use);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	if (s->signals >= 0)

@@ -17,10 +17,12 @@
 #include "profile/builder.h"
 #include "profiler/allocators.h"
 #include "profiler/build_profile.h"
+#include "profiler/in_use.h"
 #include "profiler/profiler.h"
 
 #define DEFAULT_HZ 99.0
-#define SESSION_ALLOC "alloc" /* the name of the event */
+#define SESSION_ALLOC "alloc" /* names of events */
+#define SESSION_IN_USE "inuse"
 
 struct session;
 
@@ -54,6 +56,7 @@ struct session {
 	struct command command;
 	struct profiler profiler;
 	struct allocators *allocators; /* NULL: they are not probed */
+	struct in_use in_use;          /* at the end, or of the window that was closed last */
 	struct process_labels *labels; /* NULL: samples have no labels of targets */
 	int epoll, signals, timer;     /* descriptors; -1: not open */
 	uint32_t interrupts;           /* signals that end a recording, so far */

@@ -67,6 +67,15 @@ static int find_event(struct session_options *o, const char *dir, const char *na
 	return r;
 }
 
+/* Its probes are found when processes are known. */
+static void set_alloc(struct session_options *o, bool in_use)
+{
+	o->event = (struct event_kind){
+		.period = ALLOC_PERIOD, .probes = &o->probes, .in_use = in_use};
+	snprintf(o->event.name, sizeof(o->event.name), "%s",
+		 in_use ? SESSION_IN_USE : SESSION_ALLOC);
+}
+
 /* "cpu-clock" and "task-clock" are what is sampled without -e. */
 int session_event_set(struct session_options *o, const char *name)
 {
@@ -79,9 +88,8 @@ int session_event_set(struct session_options *o, const char *name)
 	dir = plugin_default_dir();
 	probe_points_fini(&o->probes);
 	o->event = (struct event_kind){0};
-	if (!strcmp(name, SESSION_ALLOC)) { /* its probes are found when processes are known */
-		o->event = (struct event_kind){
-			.name = SESSION_ALLOC, .period = ALLOC_PERIOD, .probes = &o->probes};
+	if (!strcmp(name, SESSION_ALLOC) || !strcmp(name, SESSION_IN_USE)) {
+		set_alloc(o, !strcmp(name, SESSION_IN_USE));
 		return 0;
 	}
 	if (strcmp(name, "cpu-clock") != 0 && strcmp(name, "task-clock") != 0)

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "bpf/inuse.h"
 #include "bpf/probes.h"
 #include "bpf/waits.h"
 #include "record/internal/hints.h"
@@ -86,6 +87,32 @@ static void print_totals(const struct session *s, const struct session_account *
 	if (a->stats.guessed)
 		fprintf(stderr, "; %s with a guessed frame", text_number(n, a->stats.guessed));
 	fputs("\n\n", stderr);
+}
+
+/* What of it was in use at the end. */
+static void print_in_use(const struct session *s)
+{
+	const struct in_use_totals *t = &s->in_use.totals;
+	char bytes[32], objects[32];
+
+	if (!s->o.event.in_use)
+		return;
+	if (t->objects || t->bytes)
+		fprintf(stderr,
+			"  In use at the end: %s bytes, %s objects, of what was allocated "
+			"meanwhile.\n\n",
+			text_number(bytes, t->bytes), text_number(objects, t->objects));
+	else
+		fprintf(stderr,
+			"  Nothing was in use at the end, of what was allocated meanwhile%s.\n\n",
+			s->command.argv && !s->command.running
+				? ": a process that has ended has no memory (-d ends a recording "
+				  "before)"
+				: "");
+	if (t->unfollowed)
+		log_warning("%u samples are not among what is in use: more than %u allocations "
+			    "were followed at once; a higher -c follows fewer",
+			    t->unfollowed, INUSE_LIVE);
 }
 
 /* Why a target that ran has few samples or none. */
@@ -255,6 +282,7 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 		  (unsigned long long)a.stats.helped);
 	fputc('\n', stderr);
 	print_totals(s, &a);
+	print_in_use(s);
 	if (s->o.event.chosen && !a.losses.due)
 		fprintf(stderr, "  Nothing was sampled: %s has seen nothing of the target.\n\n",
 			s->o.event.name);
@@ -347,6 +375,19 @@ static void stats_hits(const struct session *s, struct json *j)
 	json_end(j);
 }
 
+static void stats_in_use(const struct session *s, struct json *j)
+{
+	const struct in_use_totals *t = &s->in_use.totals;
+
+	if (!s->o.event.in_use)
+		return;
+	json_open(j, "in_use");
+	json_uint(j, "bytes", t->bytes);
+	json_uint(j, "objects", t->objects);
+	json_uint(j, "unfollowed", t->unfollowed);
+	json_end(j);
+}
+
 /* What the sampler that stops threads did. */
 static void stats_stop(const struct session *s, const struct stop_counts *c, struct json *j)
 {
@@ -390,6 +431,7 @@ int summary_stats(struct session *s, struct buf *b)
 	stats_bpf(s, &a, &j);
 	stats_chosen(s, &j);
 	stats_hits(s, &j);
+	stats_in_use(s, &j);
 	stats_stop(s, &a.stop, &j);
 	json_end(&j);
 	buf_str(b, "\n");

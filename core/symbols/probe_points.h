@@ -10,6 +10,7 @@
 enum probe_program {
 	PROBE_CALL,  /* each hit has the value 1 */
 	PROBE_ALLOC, /* the value is the bytes that the call asks for; by enum alloc_kind */
+	PROBE_FREE,  /* it frees memory, where that is followed, and is no hit */
 	PROBE_PROGRAMS
 };
 

@@ -50,6 +50,12 @@ struct sample_ids {
 	uint64_t trace_id[2], span_id;
 };
 
+/* Of a hit of a probe, which the period of its sample represents. */
+struct sample_hit {
+	uint64_t value;    /* 0: it is of none */
+	uint32_t followed; /* its id, if its memory is followed until it is freed; or 0 */
+};
+
 struct sample {
 	pid_t pid, tid;
 	uint32_t cpu;
@@ -62,8 +68,8 @@ struct sample {
 		bool is;
 		uint32_t words[2];
 	} chosen;
-	uint64_t value; /* of a hit of a probe, which its period represents; 0: it is of none */
-	uint8_t share;  /* of 256 such samples, those that were kept; 0: all */
+	struct sample_hit hit;
+	uint8_t share;          /* of 256 such samples, those that were kept; 0: all */
 	const uint64_t *kernel; /* addresses of kernel frames, leaf first */
 	uint32_t nkernel;
 	uint32_t abi;          /* 0: no user registers (a kernel thread), 1: 32 bit, 2: 64 bit */

@@ -13,6 +13,7 @@
 #include "base/hashmap.h"
 #include "bpf/internal/linker.h"
 #include "sandbox/loader.h"
+#include "bpf/inuse.h"
 #include "bpf/publish.h"
 #include "bpf/sampler.h"
 #include "inspection/used_pages.h"
@@ -149,11 +150,23 @@ struct probes {
 	size_t n, cap;
 };
 
+/* ---- inuse.c: allocations that are followed ---- */
+
+struct inuse {
+	bool followed;             /* they are */
+	int alloc, free;           /* programs */
+	int live, calls, spaces;   /* maps */
+	struct inuse_state *state; /* map, mapped */
+	int *links;
+	size_t n, cap;
+};
+
 struct bpf_sampler {
 	const struct plugin_set *set; /* borrowed */
 	struct worker *worker;        /* borrowed, for its cache; NULL: none */
 	struct waits waits;
 	struct probes probes;
+	struct inuse inuse;
 	bool foreign_pids; /* our pids differ from those that the programs see */
 	struct bpf_object *object;
 	struct bpf_link *links[SAMPLER_LINKS];
@@ -248,6 +261,19 @@ void waits_close(struct bpf_sampler *);
 /* Of an object that is loaded. 0 or -errno. */
 int probes_open(struct bpf_sampler *);
 void probes_close(struct bpf_sampler *);
+
+/* ---- inuse.c ---- */
+
+/* Of an object of probes, before it is loaded: it follows allocations, or has nothing of it. 0 or
+ * -errno. */
+int inuse_prepare(const struct bpf_sampler *, struct bpf_object *);
+/* The programs at uprobes are those of sessions. */
+void inuse_set_type(struct bpf_object *);
+/* 0; or -errno and, in *why, a malloc'ed sentence or NULL. */
+int inuse_open(struct bpf_sampler *, char **why);
+void inuse_close(struct bpf_sampler *);
+/* As bpf_probes_attach_to(). */
+int inuse_attach(struct bpf_sampler *, pid_t, const char *path, const struct probe_points *);
 
 /* ---- mappings.c ---- */
 

@@ -9,6 +9,7 @@
 #include <fusee/plugin.h>
 
 #include "pipeline/collector.h"
+#include "pipeline/followed.h"
 
 struct build_options;
 struct builder;
@@ -18,8 +19,12 @@ struct kernel_names;
  */
 const char *build_types(struct builder *, const struct build_options *,
 			const struct fusee_instance *chooser, const char **unit);
-/* How many hits the samples represent, where that is a value. */
-int64_t build_hits(const struct build_options *, const struct sample_sum *);
+#define BUILD_VALUES 5u
+
+/* The values of a sample, and what of it is in use, where that is followed. */
+void build_values(const struct build_options *, const struct sample_key *,
+		  const struct sample_sum *, const struct followed_sum *,
+		  int64_t values[BUILD_VALUES]);
 /* The label of sample_key.part. false: it has none. */
 bool build_chosen_label(const struct fusee_instance *chooser, uint32_t part,
 			struct fusee_label *ret);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profiler/in_use.h"
+
+#include "bpf/inuse.h"
+#include "pipeline/collector.h"
+#include "profiler/internal/in_use_ids.h"
+#include "profiler/profiler.h"
+
+#define LEAST_PRUNED 65536u /* fewer hits are not worth a reading */
+
+void in_use_fini(struct in_use *u)
+{
+	buf_fini(&u->ids);
+}
+
+int in_use_read(struct in_use *u, const struct profiler *p, bool calls)
+{
+	buf_reset(&u->ids);
+	return in_use_ids(p->bpf, calls, &u->ids);
+}
+
+static struct in_use_totals totals_of(const struct profiler *p, const struct collector *c)
+{
+	struct in_use_totals all = {.unfollowed = bpf_inuse_unfollowed(p->bpf)};
+	size_t n;
+	const struct followed_hit *hits = followed_at(&c->followed, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		all.bytes += hits[i].weight;
+		all.objects += hits[i].hits;
+	}
+	all.objects = (all.objects + HIT_PARTS / 2) / HIT_PARTS;
+	return all;
+}
+
+void in_use_keep(struct in_use *u, const struct profiler *p, struct collector *c)
+{
+	followed_keep(&c->followed, (const uint32_t *)(const void *)u->ids.p,
+		      u->ids.len / sizeof(uint32_t));
+	u->totals = totals_of(p, c);
+}
+
+int in_use_prune(struct in_use *u, const struct profiler *p)
+{
+	struct collector *c = pipeline_collector(p->pipeline, 0);
+	size_t n;
+	int r;
+
+	if (!c)
+		return 0;
+	followed_at(&c->followed, &n);
+	if (n < 2 * u->kept + LEAST_PRUNED)
+		return 0;
+	r = in_use_read(u, p, true);
+	if (r)
+		return r;
+	in_use_keep(u, p, c);
+	followed_at(&c->followed, &u->kept);
+	return 0;
+}
