@@ -2,6 +2,7 @@
 #include "process/instruction.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include <fusee/insn.h>
@@ -50,4 +51,44 @@ int instruction_begins(struct elf *e, struct fusee_range f, uint64_t plus,
 		r = decode_to(code, n, plus, around);
 	free(code);
 	return r;
+}
+
+#define FIRST_BYTES 64u
+
+/* push, jmp, call, jcc, and nop of one byte: what all kernels emulate. */
+static bool is_emulated(const uint8_t *code, uint32_t len)
+{
+	uint32_t at = len > 1 && code[0] == 0x41; /* push of r8 to r15 */
+
+	if ((code[at] & 0xf8) == 0x50)
+		return true;
+	if (code[0] == 0x0f && len > 1)
+		return (code[1] & 0xf0) == 0x80;
+	return code[0] == 0x90 || code[0] == 0xe8 || code[0] == 0xe9 || code[0] == 0xeb ||
+	       (code[0] & 0xf0) == 0x70;
+}
+
+uint32_t instruction_emulated(const uint8_t *code, uint32_t n, uint16_t kept)
+{
+	struct insn in;
+	uint32_t at = 0;
+
+	while (at < n && !fusee_insn_decode(code + at, n - at, &in)) {
+		if (is_emulated(code + at, in.len))
+			return at;
+		if (in.effect != INSN_NOTHING || in.written & kept)
+			return 0;
+		at += in.len;
+	}
+	return 0;
+}
+
+uint32_t instruction_emulated_in(struct elf *e, uint64_t at, uint64_t bytes, bool one)
+{
+	uint8_t code[FIRST_BYTES];
+	uint32_t n = bytes < sizeof(code) ? (uint32_t)bytes : sizeof(code);
+
+	if (elf_read(e, at, code, n))
+		return 0;
+	return instruction_emulated(code, n, one ? INSTRUCTION_FIRST : INSTRUCTION_THREE);
 }

@@ -25,7 +25,7 @@
 struct found {
 	uint32_t n;
 	bool full; /* there are more */
-	struct {
+	struct found_place {
 		uint64_t offset, bytes;
 		uint32_t function; /* its index in the list */
 	} at[MOST_FOUND];
@@ -84,9 +84,7 @@ static void add_found(struct found *f, uint64_t offset, uint64_t bytes, uint32_t
 	f->full |= f->n == MOST_FOUND;
 	if (f->full)
 		return;
-	f->at[f->n].offset = offset;
-	f->at[f->n].bytes = bytes;
-	f->at[f->n++].function = function;
+	f->at[f->n++] = (struct found_place){offset, bytes, function};
 }
 
 /* A breakpoint behind an instruction's begin changes what it does. */
@@ -156,13 +154,12 @@ static bool is_function(struct elf *e, const Elf64_Sym *s)
 	       (type == STT_NOTYPE && is_in_code(e, s->st_shndx));
 }
 
-/* Adds the place if the symbol is a function that is called. Returns -errno if it cannot be probed
- * there, with a text. */
+/* Adds the place of a function that is called. -errno, with a text: it cannot be probed there. */
 static int add_symbol(const struct search *q, struct elf *e, const Elf64_Sym *s, uint32_t i,
 		      char *why, size_t len)
 {
 	const struct probe_function *f = &q->functions[i];
-	uint64_t offset;
+	uint64_t offset, plus = f->plus;
 	int r;
 
 	if (!is_function(e, s) || !offset_of(e, s->st_value, &offset))
@@ -177,8 +174,11 @@ static int add_symbol(const struct search *q, struct elf *e, const Elf64_Sym *s,
 		return -ENOTSUP;
 	}
 	r = f->plus ? check_plus(e, f, s, why, len) : 0;
+	if (f->program != PROBE_CALL)
+		plus = instruction_emulated_in(e, s->st_value, s->st_size,
+					       f->program == PROBE_FREE);
 	if (!r)
-		add_found(q->found, offset + f->plus, s->st_size, i);
+		add_found(q->found, offset + plus, s->st_size - plus, i);
 	return r;
 }
 

@@ -19,7 +19,7 @@ struct probe_point {
 	uint64_t offset; /* in the file */
 	enum probe_program program;
 	uint32_t kind;  /* of struct probe_function */
-	uint64_t bytes; /* of the function's code */
+	uint64_t bytes; /* of the function's code, from there on */
 };
 
 struct probe_points {
