@@ -167,6 +167,16 @@ FUSEE_FN int inuse_returned(const struct user_regs *regs)
 	return 0;
 }
 
+/* No call in the last `new` has returned its memory. */
+FUSEE_FN void inuse_drop(struct probe_cpu *p)
+{
+	struct inuse_state *state = inuse_state();
+
+	if (p->awaited.ids && state)
+		__sync_fetch_and_add(&state->unreturned, 1);
+	p->awaited.ids = 0;
+}
+
 /* Follows a call that asks for memory: to its end, or to that of a call in it. Returns what the
  * program answers. */
 FUSEE_FN int inuse_follow(const struct user_regs *regs, struct probe_cpu *p, __u32 kind,
@@ -195,7 +205,7 @@ FUSEE_FN int inuse_hit(struct user_regs *regs, struct probe_cpu *p, const struct
 
 	count_hit(p, PROBE_HITS, 1);
 	count_hit(p, PROBE_VALUE, c->value);
-	p->awaited.ids = 0;
+	inuse_drop(p);
 	chosen = period && (c->value >= period || bpf_get_prandom_u32() * period < c->value << 32);
 	if (chosen) {
 		call->block.space = inuse_space(bpf_get_current_pid_tgid() >> 32);

@@ -41,6 +41,8 @@ struct inuse_call {
 struct inuse_state {
 	__u32 ids;  /* that were given: from 1 to INUSE_IDS; then none are */
 	__u32 full; /* allocations that were not followed: a map was full, or all ids were given */
+	/* .. and since `new` has called no malloc(), or another thread came between. */
+	__u32 unreturned, pad;
 	/* By a hash of the key: how many entries there are. free() of other memory ends here. */
 	__u32 live[INUSE_COUNTS];
 };

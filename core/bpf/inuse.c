@@ -228,3 +228,8 @@ uint32_t bpf_inuse_unfollowed(const struct bpf_sampler *b)
 {
 	return __atomic_load_n(&b->inuse.state->full, __ATOMIC_RELAXED);
 }
+
+uint32_t bpf_inuse_unreturned(const struct bpf_sampler *b)
+{
+	return __atomic_load_n(&b->inuse.state->unreturned, __ATOMIC_RELAXED);
+}

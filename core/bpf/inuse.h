@@ -26,4 +26,6 @@ int bpf_inuse_each(const struct bpf_sampler *, enum bpf_inuse_map,
 void bpf_inuse_remove(const struct bpf_sampler *, const struct inuse_key *, uint32_t id);
 /* How many samples are not followed, since there was no room. */
 uint32_t bpf_inuse_unfollowed(const struct bpf_sampler *);
+/* .. and since they are of a `new` that calls no malloc(). */
+uint32_t bpf_inuse_unreturned(const struct bpf_sampler *);
 #endif

@@ -163,7 +163,7 @@ static void put_load(const struct top *t, const struct collector *c, uint64_t el
 	const struct fusee_sampler_ops *chosen = t->s.o.event.chosen;
 	double each = elapsed ? (double)c->weight_ns / (double)elapsed : 0;
 	double busy = elapsed ? (double)cpu_weight(c) / (double)elapsed : 0;
-	char number[32];
+	char number[32], used[32];
 
 	if (t->s.o.wall)
 		snprintf(text, 128, "%.2f CPUs busy, %.2f threads wait", busy, each - busy);
@@ -171,6 +171,10 @@ static void put_load(const struct top *t, const struct collector *c, uint64_t el
 		snprintf(text, 128, "%.2f CPUs busy", each);
 	else if (chosen && chosen->flags & FUSEE_SAMPLER_TIME)
 		snprintf(text, 128, "%.2f threads %.80s", each, chosen->amount);
+	else if (t->s.o.event.in_use)
+		snprintf(text, 128, "%s bytes in use, %s allocated a second",
+			 text_number(used, t->s.in_use.totals.bytes),
+			 text_number(number, (uint64_t)(each * 1e9)));
 	else
 		snprintf(text, 128, "%s %.80s a second",
 			 text_number(number, (uint64_t)(each * 1e9)),
@@ -224,8 +228,9 @@ static void draw(struct top *t, const struct collector *c, const struct fusee_pr
 	o.width = columns;
 	o.rows = rows > 10 ? rows - 6 : 4;
 	put_head(t, c, p->duration_ns, columns, &b);
-	if (c->count) {
-		put_processes(t, c, columns, &b);
+	if (c->count || t->s.in_use.totals.bytes) {
+		if (c->count)
+			put_processes(t, c, columns, &b);
 		put_functions(t, p, &o, &b);
 	} else {
 		buf_str(&b, "\n  nothing ran\n");
@@ -308,7 +313,7 @@ static void on_tick(struct session *s, bool key)
 		t->next_ns = clock_now() + t->every_ns;
 	symbolizer_expire(s->profiler.symbolizer, clock_now());
 	if (s->stop || t->window.collector || clock_now() < t->next_ns ||
-	    profiler_close_window(&s->profiler, 0, true, &t->window))
+	    session_close_window(s, &t->window))
 		return;
 	t->next_ns += t->every_ns;
 	if (t->next_ns < clock_now())

@@ -21,7 +21,8 @@ int in_use_read(struct in_use *u, const struct profiler *p, bool calls)
 
 static struct in_use_totals totals_of(const struct profiler *p, const struct collector *c)
 {
-	struct in_use_totals all = {.unfollowed = bpf_inuse_unfollowed(p->bpf)};
+	struct in_use_totals all = {.unfollowed = bpf_inuse_unfollowed(p->bpf),
+				    .unreturned = bpf_inuse_unreturned(p->bpf)};
 	size_t n;
 	const struct followed_hit *hits = followed_at(&c->followed, &n);
 

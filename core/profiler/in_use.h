@@ -18,6 +18,7 @@ struct profiler;
 struct in_use_totals {
 	uint64_t bytes, objects;
 	uint32_t unfollowed; /* samples for which there was no room */
+	uint32_t unreturned; /* samples of a `new` that calls no malloc() */
 };
 
 /* {0}: nothing was read. */

@@ -83,6 +83,9 @@ void session_init(struct session *);
 int session_open(struct session *);
 /* Samples until the end; all samples are in the collectors then. 0 or an exit code. */
 int session_run(struct session *);
+/* Closes the window, and begins the next; what is in use is in both. As profiler_close_window().
+ */
+int session_close_window(struct session *, struct profiler_window *);
 /* In ns of CPU time, or in events. */
 uint64_t session_period(const struct session *);
 /* How profiles of this session are built, for build_profile(). Borrows from the session. */

@@ -18,6 +18,7 @@
 #include "profiler/build_profile.h"
 #include "stop/rights.h"
 
+#define LEAST_UNRETURNED 1000u       /* one in so many is without a warning */
 #define LEAST_UNSAMPLED_NS 50000000u /* less has no line */
 
 static uint32_t terminal_width(void)
@@ -113,6 +114,10 @@ static void print_in_use(const struct session *s)
 		log_warning("%u samples are not among what is in use: more than %u allocations "
 			    "were followed at once; a higher -c follows fewer",
 			    t->unfollowed, INUSE_LIVE);
+	if (t->unreturned > t->objects / LEAST_UNRETURNED)
+		log_warning("%u samples are not among what is in use: of an allocator whose "
+			    "operator new calls no malloc, memory of new is not followed",
+			    t->unreturned);
 }
 
 /* Why a target that ran has few samples or none. */
@@ -385,6 +390,7 @@ static void stats_in_use(const struct session *s, struct json *j)
 	json_uint(j, "bytes", t->bytes);
 	json_uint(j, "objects", t->objects);
 	json_uint(j, "unfollowed", t->unfollowed);
+	json_uint(j, "unreturned", t->unreturned);
 	json_end(j);
 }
 
