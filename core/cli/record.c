@@ -131,8 +131,8 @@ static const struct cli_option options[] = {
 	 MEMBER(session.o.hz)},
 	{"event", 'e', "EVENT",
 	 "what is sampled, in place of CPU time: offcpu (time in which\n"
-	 "threads wait), alloc (memory), cycles, page-faults .., a tracepoint, as\n"
-	 "sched:sched_switch, or calls of a function: uprobe:PATH:FUNCTION",
+	 "threads wait), alloc, inuse (memory), cycles, page-faults .., a\n"
+	 "tracepoint as sched:sched_switch, or calls: uprobe:PATH:FUNCTION",
 	 CLI_CALL, .set = set_event},
 	{"period", 'c', "N", "a sample for each N events of -e; default by the event", CLI_COUNT,
 	 MEMBER(session.o.event_period)},

@@ -259,10 +259,16 @@ int main(int argc, char **argv)
 
 	n = argc > 1 ? (unsigned int)atoi(argv[1]) : 1000;
 	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
-	if (argc < 3 && read(0, &c, 1) != 1)
+	if ((argc < 3 || !strcmp(argv[2], "only")) && read(0, &c, 1) != 1)
 		return 1;
 	if (argc < 3)
 		before_exec(argv);
+	if (!strcmp(argv[2], "only")) { /* allocates, and nothing else */
+		for (unsigned int i = 0; i < n; i++)
+			leaks(i);
+		puts("end");
+		return read(0, &c, 1) != 0;
+	}
 	for (size_t i = 0; i < sizeof(sites) / sizeof(*sites); i++) {
 		const struct site *s = &sites[i];
 		unsigned long long times = n / s->part / 2;
