@@ -312,6 +312,18 @@ static int adopt(struct collector *c, const struct collector *from, uint32_t sam
 	return r;
 }
 
+/* The bytes stay on the account of their processes. */
+void collector_keep(struct collector *c, const uint32_t *ids, size_t n)
+{
+	uint64_t before = c->followed.all.len, freed;
+
+	followed_keep(&c->followed, ids, n);
+	freed = before - c->followed.all.len;
+	c->bytes -= freed;
+	memory.bytes -= freed;
+	memory.shared -= c->own_limit ? 0 : freed;
+}
+
 int collector_carry(struct collector *c, const struct collector *from)
 {
 	/* by their ids: ours; 0: not adopted yet */

@@ -135,6 +135,8 @@ int collector_add_hit(struct collector *, const struct process *, const struct c
 int collector_add_parts(struct collector *, const struct process *, const struct collected_parts *,
 			const char *comm, const struct walk *, uint32_t reason,
 			const struct collected_at *at);
+/* Forgets followed hits that are not among these ids, which ascend. */
+void collector_keep(struct collector *, const uint32_t *ids, size_t n);
 /* Adds the followed hits of another collector, without counting them as samples again. 0 or
  * -ENOMEM. */
 int collector_carry(struct collector *, const struct collector *from);

@@ -36,8 +36,7 @@ static struct in_use_totals totals_of(const struct profiler *p, const struct col
 
 void in_use_keep(struct in_use *u, const struct profiler *p, struct collector *c)
 {
-	followed_keep(&c->followed, (const uint32_t *)(const void *)u->ids.p,
-		      u->ids.len / sizeof(uint32_t));
+	collector_keep(c, (const uint32_t *)(const void *)u->ids.p, u->ids.len / sizeof(uint32_t));
 	u->totals = totals_of(p, c);
 }
 

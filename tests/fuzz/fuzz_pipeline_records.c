@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/pipeline/collector.c core/pipeline/frame_set.c core/pipeline/preceding.c core/process/process.c core/unwind/claims.c core/unwind/claims_host.c
+// sources: core/pipeline/collector.c core/pipeline/followed.c core/pipeline/frame_set.c core/pipeline/preceding.c core/process/process.c core/unwind/claims.c core/unwind/claims_host.c
 // sources: core/unwind/claim_list.c core/unwind/code_budget.c core/unwind/walk_frames.c core/base/user_budget.c core/events/bpf_record.c core/loss/loss.c
 // sources: core/base/arena.c core/base/dict.c core/base/hashmap.c core/base/clock.c core/base/metrics.c core/base/buf.c
 // sources: core/base/json.c core/base/text.c core/base/utf8.c

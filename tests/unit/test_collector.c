@@ -293,3 +293,88 @@ TEST(parts)
 	CHECK_INT(c->sums[2].weight, 30);
 	collector_free(c);
 }
+
+/* A hit of this id, of a process and a stack of this number. */
+static void follow(struct collector *c, uint32_t process, uint32_t number, uint32_t id)
+{
+	const struct collected_hit hit = {.set = 1, .value = 50, .followed = id};
+	struct process p = {.id = process, .pid = (pid_t)process, .comm = "x"};
+
+	stack.n = 1;
+	memset(stack.frames, 0, sizeof(*stack.frames));
+	stack.frames[0].addr = number;
+	CHECK_INT(collector_add_hit(c, &p, &hit, "x", &stack, 0, 100, NULL), 0);
+}
+
+/* What is in use of a stack of this number: bytes. Each is two hits' worth of 50. */
+static uint64_t used(const struct collector *c, uint32_t number)
+{
+	struct followed_sum *sums = followed_sums(&c->followed, c->samples.n, c->ids.n);
+	uint64_t weight = 0;
+
+	CHECK(sums);
+	for (uint32_t i = 1; i < c->samples.n; i++) {
+		const struct sample_key *k = c->samples.entries[i].key;
+		uint32_t frame = *(const uint32_t *)c->stacks.entries[k->stack].key;
+
+		CHECK_INT(sums[i].hits, sums[i].weight / 50 * HIT_PARTS);
+		if (frame_set_at(&c->frames, frame).addr == number)
+			weight += sums[i].weight;
+	}
+	free(sums);
+	return weight;
+}
+
+/* What is freed is forgotten; what is not goes to the next window, where it counts as no sample. */
+TEST(followed)
+{
+	const uint32_t first[] = {2, 3, 5}, later[] = {3, 9};
+	struct collector *c, *next;
+
+	CHECK_INT(collector_new(&c), 0);
+	for (uint32_t id = 1; id <= 5; id++)
+		follow(c, 1 + id % 2, 10 + id % 2, id);
+	follow(c, 1, 10, 0); /* not followed */
+	CHECK_INT(used(c, 10), 200);
+	CHECK_INT(used(c, 11), 300);
+	collector_keep(c, first, 3);
+	CHECK_INT(used(c, 10), 100);
+	CHECK_INT(used(c, 11), 200);
+	CHECK_INT(collector_new(&next), 0);
+	follow(next, 3, 11, 9);
+	CHECK_INT(collector_carry(next, c), 0);
+	CHECK_INT(c->count, 6);
+	collector_free(c);
+	CHECK_INT(next->count, 1);
+	CHECK_INT(next->weight_ns, 100);
+	CHECK_INT(used(next, 10), 100);
+	CHECK_INT(used(next, 11), 300);
+	collector_keep(next, later, 2);
+	CHECK_INT(used(next, 10), 0);
+	CHECK_INT(used(next, 11), 200);
+	collector_keep(next, NULL, 0);
+	CHECK_INT(used(next, 11), 0);
+	collector_free(next);
+	CHECK_INT(collector_bytes(), 0);
+}
+
+/* Hits that carry ids are apart from the others of their stack. */
+TEST(followed_with_ids)
+{
+	const struct sample_ids ids = {{1, 2}, 3};
+	struct followed_sum *sums;
+	struct collector *c;
+
+	CHECK_INT(collector_new(&c), 0);
+	follow(c, 1, 10, 1);
+	collector_set_ids(c, &ids);
+	follow(c, 1, 10, 2);
+	follow(c, 1, 10, 0);
+	collector_set_ids(c, &ids);
+	sums = followed_sums(&c->followed, c->samples.n, c->ids.n);
+	CHECK(sums);
+	CHECK_INT(sums[1].weight, 100);
+	CHECK_INT(sums[c->samples.n + 1].weight, 100);
+	free(sums);
+	collector_free(c);
+}
