@@ -112,7 +112,8 @@ static uint32_t pushed_words(const struct pipeline *p, struct words w, uint32_t 
 }
 
 static struct walk_frame pushed_frame(struct pipeline *p, struct process *proc,
-				      const struct record_stack *r, const __u64 *words)
+				      const struct record_stack *r, uint64_t time,
+				      const __u64 *words)
 {
 	uint64_t first = words[0];
 	uint32_t unwinder = (uint32_t)(first & FRAME_UNWINDER);
@@ -120,7 +121,7 @@ static struct walk_frame pushed_frame(struct pipeline *p, struct process *proc,
 	struct process *over = unwound_over(p, proc, r->tick.head.process);
 
 	if (over)
-		claims_expect_pushed(p->claims, over, unwinder);
+		claims_expect_pushed(p->claims, over, unwinder, time);
 	return (struct walk_frame){.kind = FRAME_PUSHED,
 				   .addr = words[1],
 				   .extra = {words[2], four ? words[3] : 0, four ? words[4] : 0},
@@ -171,7 +172,7 @@ static uint32_t read_user_frame(struct pipeline *p, const struct reading *r, str
 		n = pushed_words(p, again ? r->inner : w, i);
 		if (!n)
 			return 0;
-		*f = pushed_frame(p, r->process, r->record, (again ? r->inner : w).at + i);
+		*f = pushed_frame(p, r->process, r->record, r->time, (again ? r->inner : w).at + i);
 		n = again ? 1 : n;
 		break;
 	default:

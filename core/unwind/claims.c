@@ -259,6 +259,15 @@ static void refresh(struct process_code *p)
 	}
 }
 
+/* Refreshes the process if that was not done in the last second. */
+static void refresh_if_due(struct process_code *p, uint64_t time)
+{
+	if (time <= p->refreshed + SECOND_NS)
+		return;
+	p->refreshed = time;
+	refresh(p);
+}
+
 static void refresh_code(void *arg, uint64_t key, void *value)
 {
 	(void)arg;
@@ -285,9 +294,8 @@ const struct claim *claims_at(struct claims *c, struct process *process,
 	if (!claim && !process->replaced && may_offer(p, m->lo, time)) {
 		offer(p, m);
 		claim = claim_list_find(&p->list, addr);
-	} else if (claim && time > p->refreshed + SECOND_NS) {
-		p->refreshed = time;
-		refresh(p);
+	} else if (claim) {
+		refresh_if_due(p, time);
 		claim = claim_list_find(&p->list, addr);
 	}
 	*generation = p->generation;
@@ -321,12 +329,15 @@ bool claims_follow(const struct claims *c, uint64_t process)
 
 /* ---- frames that were pushed ---- */
 
-void claims_expect_pushed(struct claims *c, struct process *process, uint32_t unwinder)
+void claims_expect_pushed(struct claims *c, struct process *process, uint32_t unwinder,
+			  uint64_t time)
 {
 	struct process_code *p = unwinder < MAX_UNWINDERS ? code_get(c, process) : NULL;
 
-	if (p)
-		p->attached |= 1u << unwinder;
+	if (!p)
+		return;
+	p->attached |= 1u << unwinder;
+	refresh_if_due(p, time);
 }
 
 int claims_record(struct claims *c, struct process *process, uint32_t unwinder,

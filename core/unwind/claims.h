@@ -84,8 +84,9 @@ int claims_symbolize_pushed(struct claims *, uint64_t process, uint32_t unwinder
  * many are kept. */
 int claims_record(struct claims *, struct process *, uint32_t unwinder,
 		  const struct fusee_emission *);
-/* The unwinder's step pushed frames in this process, which are to be symbolized. */
-void claims_expect_pushed(struct claims *, struct process *, uint32_t unwinder);
+/* The unwinder's step pushed frames in this process, which are to be symbolized. At most once a
+ * second the unwinders look for new code: a stack may have no other frames in claimed memory. */
+void claims_expect_pushed(struct claims *, struct process *, uint32_t unwinder, uint64_t time);
 
 /* Marks processes whose frames are still to be symbolized. */
 void claims_unmark(struct claims *); /* all */

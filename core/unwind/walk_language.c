@@ -98,7 +98,7 @@ static bool add_pushed(struct walk_languages *l, struct fusee_unwind *u)
 	u->npushed = 0;
 	u->stored++;
 	l->pushed = true;
-	claims_expect_pushed(l->claims, l->process, l->current);
+	claims_expect_pushed(l->claims, l->process, l->current, u->time_ns);
 	return true;
 }
 

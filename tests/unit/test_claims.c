@@ -189,11 +189,17 @@ TEST_OF_WORLD(asking)
 	at(w, 0x3000, 7 * SECOND + 4, &generation);
 	at(w, 0x3000, 7 * SECOND + 5, &generation);
 	CHECK_INT(w->fakes[0].refreshed, 2);
+	/* so it is where all frames of its stacks are pushed */
+	claims_expect_pushed(w->claims, &w->process, 0, 7 * SECOND + 6);
+	CHECK_INT(w->fakes[0].refreshed, 2);
+	claims_expect_pushed(w->claims, &w->process, 0, 8 * SECOND + 5);
+	claims_expect_pushed(w->claims, &w->process, 0, 8 * SECOND + 6);
+	CHECK_INT(w->fakes[0].refreshed, 3);
 	/* other mappings, but not many of them */
 	for (uint64_t i = 0; i < 100; i++) {
 		w->mapping.lo = 0x10000 + i * 0x1000;
 		w->mapping.hi = w->mapping.lo + 0x1000;
-		at(w, w->mapping.lo, 8 * SECOND, &generation);
+		at(w, w->mapping.lo, 9 * SECOND, &generation);
 	}
 	CHECK(w->fakes[0].mapped > 3 && w->fakes[0].mapped <= 10);
 }
