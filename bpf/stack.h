@@ -156,7 +156,8 @@ FUSEE_FN int append_pushed(struct fusee_unwind *u, struct scratch *s)
 
 	u->npushed = 0;
 	u->stored++;
-	s->claimed.pushed = 1;
+	if (!(u->push_flags & FUSEE_PUSH_THREAD))
+		s->claimed.pushed = 1;
 	s->idle = 0;
 	if (at > RECORD_INNER_WORDS - FRAME_MOST_WORDS)
 		return sampler_outer_pushed(equal);

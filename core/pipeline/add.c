@@ -89,7 +89,10 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 	uint32_t reason = text ? loss_account_reason(&p->account, text) : LOSS_NONE;
 	uint32_t worst = reason; /* of all slots: a full slot does not affect other slots */
 	uint64_t weight = route->weight_ns ? route->weight_ns : s->period;
+	char name[PIPELINE_THREAD_NAME];
 
+	if (pipeline_take_thread_name(p, name))
+		comm = name;
 	forget_exact(&p->walk);
 	for (uint64_t slots = route->slots; slots; slots &= slots - 1) {
 		struct collector *c = p->slots[__builtin_ctzll(slots)];

@@ -97,7 +97,7 @@ static bool add_pushed(struct walk_languages *l, struct fusee_unwind *u)
 		return false;
 	u->npushed = 0;
 	u->stored++;
-	l->pushed = true;
+	l->pushed |= !(u->push_flags & FUSEE_PUSH_THREAD);
 	claims_expect_pushed(l->claims, l->process, l->current, u->time_ns);
 	return true;
 }
@@ -134,7 +134,7 @@ static enum language_turn turns(struct walk_languages *l, struct fusee_unwind *u
 	if (next == FUSEE_STOP)
 		return u->error ? give_up(l, unwinder_reason(ops, u->error)) : LANGUAGE_END;
 	if (next == FUSEE_NEXT_OMIT) {
-		l->pushed = true;
+		l->pushed |= !(u->push_flags & FUSEE_PUSH_THREAD);
 		next = FUSEE_NEXT;
 	}
 	if (next == FUSEE_NEXT && u->sp > sp)

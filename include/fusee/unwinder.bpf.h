@@ -279,8 +279,15 @@ FUSEE_FN void fusee_set_caller_register(struct fusee_unwind *u, __u32 reg, __u64
 
 /* ---- frames of a language ---- */
 
-/* As enum fusee_frame_flags of <fusee/profile.h>. */
-enum fusee_push_flags { FUSEE_PUSH_ASYNC = 1, FUSEE_PUSH_BUILTIN = 2, FUSEE_PUSH_HIDDEN = 4 };
+/* The first three are as enum fusee_frame_flags of <fusee/profile.h>. */
+enum fusee_push_flags {
+	FUSEE_PUSH_ASYNC = 1,
+	FUSEE_PUSH_BUILTIN = 2,
+	FUSEE_PUSH_HIDDEN = 4,
+	/* 0.7: no frame, but the thread's name at this moment: the function's name that symbolize()
+	 * gives it becomes the sample's label `thread`. Push it once in a walk, at any place. */
+	FUSEE_PUSH_THREAD = 8,
+};
 
 /* Pushes a frame: two words that ops->symbolize() receives. One frame at each call of the step. 0,
  * or -1: this call has pushed a frame already. */
