@@ -102,7 +102,7 @@ FUSEE_FN int blob_complete(struct fusee_unwind *u, const struct near *n, __u32 *
  * none. */
 static int find_heap(struct fusee_unwind *u, __u32 unused)
 {
-	__u64 unsure = u->scratch[HI] & UNSURE;
+	__u64 kept = u->scratch[HI] & (UNSURE | SAID);
 	__u32 n = word(u, HOTSPOT_NHEAPS), found = 0;
 
 	(void)unused;
@@ -123,7 +123,7 @@ static int find_heap(struct fusee_unwind *u, __u32 unused)
 		if (u->pc >= lo && u->pc < hi)
 			found = heap;
 	}
-	u->scratch[HI] |= unsure;
+	u->scratch[HI] |= kept;
 	return (int)found;
 }
 FUSEE_PART(fusee_hotspot_find_heap, find_heap)

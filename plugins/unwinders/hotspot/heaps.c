@@ -5,6 +5,7 @@
 
 #include "chunks.h"
 #include "lists.h"
+#include "thread_names.h"
 
 #define MOST_HEAP (1ull << 32) /* bytes of a heap of code; the JVM allows 2 GiB for all */
 #define MOST_BLOCKS 512u       /* reads of memory that one try makes at most */
@@ -105,6 +106,7 @@ static int try_claim(const struct fusee_self *self, uint64_t process, struct hot
 {
 	struct hotspot_memory *m = jvm->memory;
 	enum hotspot_lists lists = HOTSPOT_LISTS_READ;
+	bool found = false;
 	int err = 0;
 
 	if (!jvm->read) {
@@ -113,9 +115,13 @@ static int try_claim(const struct fusee_self *self, uint64_t process, struct hot
 	}
 	if (jvm->read && read_heaps(m, jvm->words) > jvm->nheaps)
 		err = claim(self, process, jvm);
-	/* the JVM loads the classes of chunks after it has made the heaps of code */
-	if (!err && jvm->nheaps && !jvm->words[HOTSPOT_CHUNK_STACK] &&
-	    hotspot_find_chunks(m, jvm->words))
+	/* the JVM loads these classes after it has made the heaps of code */
+	if (!err && jvm->nheaps) {
+		found |= !jvm->words[HOTSPOT_CHUNK_STACK] && hotspot_find_chunks(m, jvm->words);
+		found |= !jvm->words[HOTSPOT_THREAD_EETOP] &&
+			 hotspot_find_thread_names(m, jvm->words);
+	}
+	if (found)
 		err = self->host->unwinder->process_slab(self->in, process, jvm->words,
 							 HOTSPOT_WORDS);
 	if (hotspot_memory_may_pass(hotspot_memory_error(m)))

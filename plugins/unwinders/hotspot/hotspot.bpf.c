@@ -15,6 +15,7 @@
 #include "code.h"
 #include "emit.h"
 #include "state.h"
+#include "thread.h"
 
 /* ---- which code it is ---- */
 
@@ -277,6 +278,11 @@ static int stub(struct fusee_unwind *u, __u32 unused)
 	(void)unused;
 	if (AT(u, &behind, at))
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
+	if (u->pc == behind && word(u, HOTSPOT_THREAD_EETOP) && !(u->scratch[HI] & SAID)) {
+		u->scratch[HI] |= SAID;
+		if (FUSEE_CALL(fusee_hotspot_push_thread, u, 0) == 1)
+			return FUSEE_AGAIN;
+	}
 	if (is_exact(u))
 		e = FUSEE_CALL(fusee_hotspot_edge, u, 0);
 	/* the outermost frame of a virtual thread on the stack returns to a stub that nothing has

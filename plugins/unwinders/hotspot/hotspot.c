@@ -111,6 +111,18 @@ static int show_work(const struct hotspot *h, uint64_t work, struct fusee_frame_
 	return h->self.host->unwinder->frame(out, &f) ? -ENOMEM : 1;
 }
 
+static int show_thread(const struct hotspot *h, const struct fusee_raw_frame *frame,
+		       struct fusee_frame_out *out)
+{
+	const char *name = hotspot_names_thread(&h->processes, frame->process, frame->v[0]);
+	struct fusee_source_frame f = FUSEE_SIZED(struct fusee_source_frame);
+
+	if (!name)
+		return 0;
+	f.function = fusee_text(name);
+	return h->self.host->unwinder->frame(out, &f) ? -ENOMEM : 1;
+}
+
 static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)
 {
 	struct hotspot *h = ctx;
@@ -120,6 +132,8 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 		return 0;
 	if (frame->v[1] & HOTSPOT_IS_WORK)
 		return show_work(h, frame->v[0], out);
+	if (frame->v[1] & HOTSPOT_IS_THREAD)
+		return show_thread(h, frame, out);
 	if (frame->v[1] & HOTSPOT_IS_PLACE)
 		return show_place(h, frame, out);
 	named = frame->v[1] & HOTSPOT_IS_STUB
@@ -154,7 +168,7 @@ static const struct fusee_runtime runtimes[] = {
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.flags = FUSEE_UNWINDER_LATE,
-	.slab_version = 6,
+	.slab_version = 7,
 	.frame_type = "jvm",
 	.reasons = reasons,
 	.bpf = hotspot_bpf,

@@ -45,6 +45,19 @@ static enum hotspot_lists take_bytes(struct hotspot_memory *m, uint32_t *word, u
 	return *type ? HOTSPOT_LISTS_READ : HOTSPOT_LISTS_STRANGE;
 }
 
+/* Does the entry's field have an OopHandle? */
+static enum hotspot_lists take_handle(struct hotspot_memory *m, uint32_t *word, uint64_t entry)
+{
+	char type[24];
+	uint64_t at;
+
+	if (!hotspot_memory_read(m, entry + LAYOUT_FIELD_TEXT, &at, sizeof(at)))
+		return HOTSPOT_LISTS_UNREADABLE;
+	hotspot_memory_text(m, at, type, sizeof(type));
+	*word = !strcmp(type, "OopHandle");
+	return *type ? HOTSPOT_LISTS_READ : HOTSPOT_LISTS_STRANGE;
+}
+
 /* Sets the words of a requirement from its entry at this address. */
 static enum hotspot_lists take(struct hotspot_memory *m, uint32_t *words, const struct required *q,
 			       uint64_t entry)
@@ -56,6 +69,8 @@ static enum hotspot_lists take(struct hotspot_memory *m, uint32_t *words, const 
 		return take_address(m, words + q->word, entry + LAYOUT_FIELD_ADDRESS);
 	if (q->kind == BYTES)
 		return take_bytes(m, words + q->word, entry);
+	if (q->kind == HANDLE)
+		return take_handle(m, words + q->word, entry);
 	if (q->kind == CONSTANT) {
 		if (!hotspot_memory_read(m, entry + LAYOUT_CONSTANT_VALUE, &constant, 4))
 			return HOTSPOT_LISTS_UNREADABLE;

@@ -14,7 +14,7 @@
 
 struct process {
 	struct fusee_emitted kept;
-	void *methods, *places, *stubs; /* trees, by key */
+	void *methods, *places, *stubs, *threads; /* trees, by key */
 	struct hotspot_jvm jvm;
 };
 
@@ -25,6 +25,7 @@ static void free_process(void *element)
 	tdestroy(p->methods, free);
 	tdestroy(p->places, free);
 	tdestroy(p->stubs, free);
+	tdestroy(p->threads, free);
 	hotspot_memory_free(p->jvm.memory);
 	free(p);
 }
@@ -146,19 +147,85 @@ static int add_place(struct process *p, uint64_t key, const unsigned char *bytes
 	return fusee_emitted_keep(&p->kept, &p->places, place, size, free);
 }
 
+/* ---- threads ---- */
+
+/* Writes a character of UTF-8. Returns the address behind it. */
+static char *put_character(char *to, uint32_t c)
+{
+	static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+	int n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+	if (n == 1)
+		*to = (char)c;
+	for (int i = n - 1; i > 0; i--, c >>= 6)
+		to[i] = (char)(0x80 | (c & 0x3f));
+	if (n > 1)
+		to[0] = (char)(first[n] | c);
+	return to + n;
+}
+
+#define NO_CHARACTER 0xfffdu
+
+/* The character at *i, which becomes the place behind it. Of a pair of UTF-16 that is incomplete:
+ * NO_CHARACTER. */
+static uint32_t character(const unsigned char *text, uint32_t n, bool wide, uint32_t *i)
+{
+	uint16_t c, next = 0;
+
+	if (!wide)
+		return text[(*i)++];
+	memcpy(&c, text + *i, sizeof(c));
+	*i += 2;
+	if (c >> 11 != 0xd800 >> 11)
+		return c;
+	if (c < 0xdc00 && n - *i >= 2)
+		memcpy(&next, text + *i, sizeof(next));
+	if (next >> 10 != 0xdc00 >> 10)
+		return NO_CHARACTER;
+	*i += 2;
+	return 0x10000 + ((c & 0x3ffu) << 10 | (next & 0x3ffu));
+}
+
+static int add_thread(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
+{
+	struct hotspot_named_thread *named;
+	struct hotspot_thread head;
+	size_t size;
+	char *to;
+	int r;
+
+	if (n <= sizeof(head) || n > sizeof(head) + HOTSPOT_THREAD_BYTES)
+		return -EBADMSG;
+	memcpy(&head, bytes, sizeof(head));
+	bytes += sizeof(head);
+	n -= sizeof(head);
+	if (head.wide)
+		n &= ~1ull;
+	size = sizeof(*named) + (head.wide ? 3 * n / 2 : 2 * n) + 1;
+	r = fusee_emitted_new(&p->kept, &p->threads, key, size, &named);
+	if (r <= 0)
+		return r;
+	to = named->name;
+	for (uint32_t i = 0; i < n;)
+		to = put_character(to, character(bytes, (uint32_t)n, head.wide != 0, &i));
+	*to = '\0';
+	return fusee_emitted_keep(&p->kept, &p->threads, named, size, free);
+}
+
 int hotspot_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key,
 		      const void *bytes, uint64_t n)
 {
 	struct process *p;
 
-	if (kind != HOTSPOT_METHOD && kind != HOTSPOT_PLACE && kind != HOTSPOT_STUB)
+	if (kind < HOTSPOT_METHOD || kind > HOTSPOT_THREAD)
 		return -EBADMSG;
 	p = fusee_emitted_process(processes, process, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
 	return kind == HOTSPOT_METHOD  ? add_method(p, key, bytes, n)
 	       : kind == HOTSPOT_PLACE ? add_place(p, key, bytes, n)
-				       : add_stub(p, key, bytes, n);
+	       : kind == HOTSPOT_STUB  ? add_stub(p, key, bytes, n)
+				       : add_thread(p, key, bytes, n);
 }
 
 const struct hotspot_named *hotspot_names_method(void *const *processes, uint64_t process,
@@ -183,6 +250,14 @@ const struct hotspot_place *hotspot_names_place(void *const *processes, uint64_t
 	struct process *p = fusee_emitted_find(processes, process);
 
 	return p ? fusee_emitted_find(&p->places, key) : NULL;
+}
+
+const char *hotspot_names_thread(void *const *processes, uint64_t process, uint64_t key)
+{
+	struct process *p = fusee_emitted_find(processes, process);
+	const struct hotspot_named_thread *named = p ? fusee_emitted_find(&p->threads, key) : NULL;
+
+	return named ? named->name : NULL;
 }
 
 void hotspot_names_remove(void **processes, uint64_t process)

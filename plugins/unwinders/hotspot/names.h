@@ -42,6 +42,11 @@ struct hotspot_place {
 	struct hotspot_scope scope[]; /* innermost first */
 };
 
+struct hotspot_named_thread {
+	uint64_t key;
+	char name[]; /* UTF-8 */
+};
+
 /* The process's own, made if it is new. NULL: no memory. */
 struct hotspot_jvm *hotspot_names_jvm(void **processes, uint64_t process);
 
@@ -58,6 +63,7 @@ const struct hotspot_named *hotspot_names_stub(void *const *processes, uint64_t 
 					       uint64_t key);
 const struct hotspot_place *hotspot_names_place(void *const *processes, uint64_t process,
 						uint64_t key);
+const char *hotspot_names_thread(void *const *processes, uint64_t process, uint64_t key);
 
 void hotspot_names_remove(void **processes, uint64_t process);
 void hotspot_names_free(void **processes);

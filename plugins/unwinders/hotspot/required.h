@@ -17,6 +17,7 @@ enum required_kind {
 	SIZE,     /* of the type */
 	CONSTANT, /* the value of the constant `type` */
 	BYTES,    /* of the number that the field is: 2 or 4 */
+	HANDLE,   /* 1 if the field has an OopHandle, 0 if it has the object's address */
 };
 
 /* What a word of a process is. */
@@ -33,7 +34,7 @@ enum required_need {
 	INSTEAD, /* one of two words must be set */
 };
 
-#define REQUIRED 76u
+#define REQUIRED 101u
 
 extern const struct required hotspot_required[REQUIRED];
 

@@ -15,12 +15,15 @@ enum {
 	METHOD, /* a Method that is to be named; then its key */
 	KEY,
 	LO,       /* the heaps of code are in [LO, HI) */
-	HI,       /* with UNSURE, which stays until the walk ends */
+	HI,       /* with UNSURE and SAID, which stay until the walk ends */
 	ORIGINAL, /* pc of a frame whose return address was replaced */
 };
 
 /* The thread may be moving frames between its stack and Java's heap: they may be in both. */
 #define UNSURE (1ull << 63)
+
+/* The thread's name was looked for. */
+#define SAID (1ull << 62)
 
 #define FARTHEST (1ull << 20) /* bytes of one frame, at most */
 
@@ -98,7 +101,7 @@ FUSEE_FN int is_exact(const struct fusee_unwind *u)
 
 FUSEE_FN int is_java_code(const struct fusee_unwind *u, __u64 at)
 {
-	return at - u->scratch[LO] < (u->scratch[HI] & ~UNSURE) - u->scratch[LO];
+	return at - u->scratch[LO] < (u->scratch[HI] & ~(UNSURE | SAID)) - u->scratch[LO];
 }
 
 /* Is this address in code of the JVM, and behind a call? */

@@ -51,6 +51,7 @@ struct made {
 	char said[256];
 	const char *file; /* of the innermost method */
 	char stack[512];  /* innermost first, a space behind each */
+	char thread[512]; /* its name */
 	struct fusee_claim claims[4];
 	uint32_t nclaims, nwords;
 	struct fusee_claim threads[4]; /* of the file */
@@ -457,6 +458,13 @@ static void note_frame(const struct fusee_unwind *u)
 	const struct hotspot_named *named;
 	const struct hotspot_place *p;
 
+	if (what & HOTSPOT_IS_THREAD) {
+		const char *thread = hotspot_names_thread(&m.names, 1, key);
+
+		CHECK_INT(u->push_flags, FUSEE_PUSH_THREAD);
+		snprintf(m.thread, sizeof(m.thread), "%s", thread ? thread : "?");
+		return;
+	}
 	if (!(what & HOTSPOT_IS_PLACE)) {
 		named = what & HOTSPOT_IS_STUB ? hotspot_names_stub(&m.names, 1, key)
 					       : hotspot_names_method(&m.names, 1, key);
@@ -479,11 +487,11 @@ static int walk(void)
 	struct fusee_unwind *u = &m.native.u;
 	int r = FUSEE_NEXT;
 
-	*m.stack = '\0';
+	*m.stack = *m.thread = '\0';
 	m.native.words = m.jvm.words;
 	u->words = HOTSPOT_WORDS;
 	for (int i = 0;
-	     i < 24 && (r == FUSEE_NEXT || r == FUSEE_AGAIN) && u->pc >= CODE && u->pc < CODE_END;
+	     i < 25 && (r == FUSEE_NEXT || r == FUSEE_AGAIN) && u->pc >= CODE && u->pc < CODE_END;
 	     i++) {
 		uint64_t sp = u->sp;
 
@@ -913,6 +921,205 @@ TEST(a_damaged_chunk)
 			walk();
 			CHECK(!strncmp(m.stack, complete, strlen(IN_STACK)));
 		}
+}
+
+/* ---- names of threads ---- */
+
+#define JAVA_THREAD 0x17000
+#define COLLECTED 0x17080
+#define HANDLE_AT 0x170a0
+#define THREAD_AT 0x17100 /* objects of Java */
+#define STRING_AT 0x17180
+#define ARRAY_AT 0x17200
+#define THREAD_KLASS 0x17400
+#define STRING_KLASS 0x17480
+#define KLASS_VARIABLES 0x17500
+#define KLASS_FIELDS 0x17580
+#define KLASS_POOL 0x17600
+
+/* The lists have what leads to names of threads, as in 17: classes with their fields by the numbers
+ * of slots of a pool. */
+static void list_threads(bool handle)
+{
+	static const struct listed has[] = {
+		{"SystemDictionary", "_well_known_klasses[SystemDictionary::Thread_klass_knum]",
+		 KLASS_VARIABLES, 1},
+		{"SystemDictionary", "_well_known_klasses[SystemDictionary::String_klass_knum]",
+		 KLASS_VARIABLES + 8, 1},
+		{"Universe", "_collectedHeap", KLASS_VARIABLES + 16, 1},
+		{"Universe", "_narrow_oop._base", KLASS_VARIABLES + 24, 1},
+		{"Universe", "_narrow_oop._shift", KLASS_VARIABLES + 32, 1},
+		{"CollectedHeap", "_is_gc_active", 16, 0},
+		{"InstanceKlass", "_fields", 32, 0},
+		{"InstanceKlass", "_java_fields_count", 40, 0},
+		{"InstanceKlass", "_constants", 48, 0},
+		{"Array<u2>", "_data", 4, 0},
+		{"JavaThread", "_threadObj", 24, 0},
+	};
+	static const struct {
+		const char *name;
+		int value;
+	} constants[] = {{"FieldInfo::field_slots", 6},
+			 {"FieldInfo::name_index_offset", 1},
+			 {"FieldInfo::signature_index_offset", 2},
+			 {"FieldInfo::low_packed_offset", 4},
+			 {"FieldInfo::high_packed_offset", 5},
+			 {"FIELDINFO_TAG_SIZE", 2}};
+	static const char *const lacks[] = {NULL};
+	uint64_t last;
+
+	relist(has, sizeof(has) / sizeof(*has), lacks);
+	for (last = FIELDS; *(uint64_t *)(void *)(m.memory + last + LAYOUT_FIELD);)
+		last += LAYOUT_FIELD;
+	put(last + 16, text(handle ? "OopHandle" : "oop"));
+	for (uint32_t i = 0; i < sizeof(constants) / sizeof(*constants); i++) {
+		put(CONSTANTS + 16 * (i + 1), text(constants[i].name));
+		put_int(CONSTANTS + 16 * (i + 1) + 8, constants[i].value);
+	}
+}
+
+/* Field i of the class, with its name and type in slots from `slot` on. */
+static void put_class_field(uint64_t fields, int i, int slot, const char *name, const char *type,
+			    unsigned int offset)
+{
+	uint64_t at = fields + 4 + 12 * (uint64_t)i;
+
+	put_short(at + 2, (unsigned int)slot);
+	put_short(at + 4, (unsigned int)slot + 1);
+	put_short(at + 8, (offset << 2 | 1) & 0xffff);
+	put_short(at + 10, offset << 2 >> 16);
+	put(KLASS_POOL + 72 + 8 * (uint64_t)slot, symbol(name));
+	put(KLASS_POOL + 72 + 8 * (uint64_t)slot + 8, symbol(type));
+}
+
+static void put_class(uint64_t klass, uint64_t fields, int n)
+{
+	put(klass + 32, fields);
+	put_short(klass + 40, (unsigned int)n);
+	put(klass + 48, KLASS_POOL);
+	put_int(fields, 6 * n);
+}
+
+/* The thread of the stack, with this name; wide: of UTF-16. */
+static void make_thread(bool handle, const void *name, int bytes, bool wide)
+{
+	make();
+	list_threads(handle);
+	put(KLASS_VARIABLES, THREAD_KLASS);
+	put(KLASS_VARIABLES + 8, STRING_KLASS);
+	put(KLASS_VARIABLES + 16, COLLECTED);
+	put_int(KLASS_VARIABLES + 32, 3);
+	put_class(THREAD_KLASS, KLASS_FIELDS, 3);
+	put_class_field(KLASS_FIELDS, 0, 0, "eetop", "J", 16);
+	put_class_field(KLASS_FIELDS, 1, 2, "name", "Ljava/lang/String;", 28);
+	put_class_field(KLASS_FIELDS, 2, 4, "group", "Ljava/lang/ThreadGroup;", 32);
+	put_class(STRING_KLASS, KLASS_FIELDS + 48, 3);
+	put_class_field(KLASS_FIELDS + 48, 0, 6, "hash", "I", 12);
+	put_class_field(KLASS_FIELDS + 48, 1, 8, "coder", "B", 16);
+	put_class_field(KLASS_FIELDS + 48, 2, 10, "value", "[B", 20);
+	put(STACK + 0x260 - 48, STACK + 0x300); /* of the stub that calls Java */
+	put(STACK + 0x300, JAVA_THREAD);
+	put(JAVA_THREAD + 24, handle ? HANDLE_AT : THREAD_AT);
+	put(HANDLE_AT, THREAD_AT);
+	put(THREAD_AT + 16, JAVA_THREAD);
+	put_int(THREAD_AT + 28, STRING_AT >> 3);
+	m.memory[STRING_AT + 16] = wide;
+	put_int(STRING_AT + 20, ARRAY_AT >> 3);
+	put_int(ARRAY_AT + 12, bytes);
+	memcpy(m.memory + ARRAY_AT + 16, name, (size_t)bytes);
+}
+
+#define LONG_NAME "http-nio-8080-exec-12"
+
+static void check_thread(const char *name)
+{
+	CHECK_INT(claim(), 0);
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, COMPLETE);
+	CHECK_STR(m.thread, name);
+}
+
+TEST(the_name_of_a_thread)
+{
+	char text[400];
+
+	make_thread(true, LONG_NAME, strlen(LONG_NAME), false);
+	check_thread(LONG_NAME);
+	make_thread(false, LONG_NAME, strlen(LONG_NAME), false);
+	check_thread(LONG_NAME);
+	make_thread(true, "f\xfcnf", 4, false);
+	check_thread("f\xc3\xbcnf");
+	/* of UTF-16, with a pair, and with halves of pairs */
+	make_thread(true, "\x1f\x04-\0\x3d\xd8\0\xde", 8, true);
+	check_thread("\xd0\x9f-\xf0\x9f\x98\x80");
+	make_thread(true,
+		    "\0\xde"
+		    "a\0"
+		    "\x3d\xd8",
+		    6, true);
+	check_thread("\xef\xbf\xbd"
+		     "a"
+		     "\xef\xbf\xbd");
+	/* a long name is truncated */
+	memset(text, 'x', sizeof(text));
+	make_thread(true, text, sizeof(text), false);
+	text[HOTSPOT_THREAD_BYTES] = '\0';
+	check_thread(text);
+	make_thread(true, "", 0, false);
+	check_thread("");
+}
+
+/* A name that is changed, in the same memory. */
+TEST(a_thread_is_renamed)
+{
+	struct fusee_unwind before;
+
+	make_thread(true, LONG_NAME, strlen(LONG_NAME), false);
+	before = m.native.u;
+	check_thread(LONG_NAME);
+	m.memory[ARRAY_AT + 16 + 20] = '3';
+	m.native.u = before;
+	check_thread("http-nio-8080-exec-13");
+}
+
+/* Of what is no thread, or may be moved at this moment, no name is read. */
+TEST(no_name_of_a_thread)
+{
+	for (int what = 0; what < 6; what++) {
+		make_thread(true, LONG_NAME, strlen(LONG_NAME), false);
+		if (what == 0) /* the object is another's */
+			put(THREAD_AT + 16, JAVA_THREAD + 8);
+		else if (what == 1)
+			m.memory[COLLECTED + 16] = 1;
+		else if (what == 2) /* no wrapper: it is above the frame */
+			put(STACK + 0x260 - 48, STACK + 0x250);
+		else if (what == 3)
+			put_int(THREAD_AT + 28, 0);
+		else if (what == 4)
+			put_int(STRING_AT + 20, 0);
+		else /* a class that the JVM has not loaded yet */
+			put(KLASS_VARIABLES + 8, 0);
+		check_thread("");
+	}
+}
+
+/* With each read failing in turn there is no name, or the name. */
+TEST(a_thread_that_cannot_be_read)
+{
+	uint32_t named = 0, nameless = 0;
+
+	for (uint32_t k = 1; k < 1000; k++) {
+		make_thread(true, LONG_NAME, strlen(LONG_NAME), false);
+		claim();
+		m.fails = m.reads + k;
+		walk();
+		if (m.reads < m.fails)
+			break;
+		CHECK(!*m.thread || !strcmp(m.thread, LONG_NAME));
+		named += *m.thread != 0;
+		nameless += !*m.thread;
+	}
+	CHECK(named && nameless > 12);
 }
 
 /* Scopes that make no sense: only the compiled method is shown. */
@@ -1601,6 +1808,8 @@ TEST(damaged_emissions)
 	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_PLACE, 1, scopes, sizeof(scopes)), -EBADMSG);
 	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_PLACE, 1, scopes, 15), -EBADMSG);
 	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_STUB, 1, "", 0), -EBADMSG);
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_THREAD, 1, scopes, 8), -EBADMSG);
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_THREAD, 1, scopes, 8 + 249), -EBADMSG);
 	CHECK(!hotspot_names_method(&names, 2, 1));
 	hotspot_names_remove(&names, 1);
 	CHECK(!hotspot_names_method(&names, 1, 1));

@@ -108,7 +108,37 @@ enum hotspot_word {
 	HOTSPOT_CHUNK_CLASS,     /* in its header */
 	HOTSPOT_OOP_BASE,        /* of objects, in two words */
 	HOTSPOT_OOP_SHIFT = HOTSPOT_OOP_BASE + 2,
-	HOTSPOT_FIELD_WORDS,
+	/* What finds the words below: addresses of static variables, the fields of classes up to
+	 * JDK 20, which are arrays of numbers, and ZGC's. */
+	HOTSPOT_THREAD_CLASS,
+	HOTSPOT_STRING_CLASS = HOTSPOT_THREAD_CLASS + 2,
+	HOTSPOT_COLLECTED_HEAP = HOTSPOT_STRING_CLASS + 2,
+	HOTSPOT_ZGC = HOTSPOT_COLLECTED_HEAP + 2, /* two addresses: 21 has two of this kind */
+	HOTSPOT_OLD_ZGC = HOTSPOT_ZGC + 2,
+	HOTSPOT_ZGC_MASK = HOTSPOT_OLD_ZGC + 2, /* offsets of pointers to what is not 0 with ZGC */
+	HOTSPOT_OLD_ZGC_MASK,
+	HOTSPOT_HEAP_MOVES, /* CollectedHeap::_is_gc_active */
+	HOTSPOT_CLASS_OLD_FIELDS,
+	HOTSPOT_CLASS_NFIELDS, /* those of Java; the others come last */
+	HOTSPOT_SHORTS_DATA,
+	HOTSPOT_OLD_FIELD, /* numbers of a field, and which they are */
+	HOTSPOT_OLD_FIELD_NAME,
+	HOTSPOT_OLD_FIELD_TYPE,
+	HOTSPOT_OLD_FIELD_LOW,
+	HOTSPOT_OLD_FIELD_HIGH,
+	HOTSPOT_OLD_FIELD_TAG, /* bits below the offset */
+	/* JavaThread, java.lang.Thread, java.lang.String: names of threads. See thread.h */
+	HOTSPOT_THREAD_OBJECT, /* _threadObj */
+	HOTSPOT_THREAD_HANDLE, /* 1: that is the address of the object's address */
+	HOTSPOT_THREAD_EETOP,  /* 0: nothing of these is known */
+	HOTSPOT_THREAD_NAME,
+	HOTSPOT_STRING_VALUE,
+	HOTSPOT_STRING_CODER, /* 0: all have two bytes for each character */
+	HOTSPOT_TEXT_LENGTH,  /* of the array */
+	HOTSPOT_TEXT_BYTES,
+	HOTSPOT_NARROW,    /* 1: addresses of objects in objects have 4 bytes */
+	HOTSPOT_IS_MOVING, /* where a byte is 1 while the collector moves objects, in two words */
+	HOTSPOT_FIELD_WORDS = HOTSPOT_IS_MOVING + 2,
 	/* the heaps of code */
 	HOTSPOT_NHEAPS = HOTSPOT_FIELD_WORDS,
 	HOTSPOT_FIRST_HEAP,
@@ -116,7 +146,7 @@ enum hotspot_word {
 };
 
 /* Kinds of emissions. */
-enum hotspot_kind { HOTSPOT_METHOD = 1, HOTSPOT_PLACE, HOTSPOT_STUB };
+enum hotspot_kind { HOTSPOT_METHOD = 1, HOTSPOT_PLACE, HOTSPOT_STUB, HOTSPOT_THREAD };
 
 #define HOTSPOT_CLASS_BYTES 511u /* powers of two less one: the most that is emitted */
 #define HOTSPOT_NAME_BYTES 255u
@@ -130,6 +160,13 @@ struct hotspot_method {
 	unsigned short class_bytes, name_bytes, signature_bytes, file_bytes, line_bytes, pad;
 };
 
+#define HOTSPOT_THREAD_BYTES 248u /* of a thread's name, at most */
+
+/* A thread's name; its bytes follow, a character of Latin-1 each or UTF-16. */
+struct hotspot_thread {
+	unsigned int wide, pad; /* wide: 1: UTF-16 */
+};
+
 /* Of a frame of compiled code: the method that is executed, and where. */
 struct hotspot_scope {
 	unsigned long long method; /* its key */
@@ -140,9 +177,10 @@ struct hotspot_scope {
 #define HOTSPOT_SCOPES 32 /* of one place: a method and those that it was inlined into */
 
 /* The second word of a pushed frame: what the first is, and where in it. */
-#define HOTSPOT_IS_PLACE (1ull << 32) /* of a compiled method; the offset of pc in its code */
-#define HOTSPOT_IS_STUB (2ull << 32)  /* a stub */
-#define HOTSPOT_IS_WORK (4ull << 32)  /* what a thread of the JVM's own does; enum hotspot_work */
+#define HOTSPOT_IS_PLACE (1ull << 32)  /* of a compiled method; the offset of pc in its code */
+#define HOTSPOT_IS_STUB (2ull << 32)   /* a stub */
+#define HOTSPOT_IS_WORK (4ull << 32)   /* what a thread of the JVM's own does; enum hotspot_work */
+#define HOTSPOT_IS_THREAD (8ull << 32) /* a thread's name, with FUSEE_PUSH_THREAD */
 /* otherwise of an interpreted method, with its bci */
 
 /* u->claim_arg of functions of libjvm.so, see threads.h; 0: code that the JVM has made. */
