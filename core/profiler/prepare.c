@@ -186,6 +186,8 @@ void profiler_prepare(struct profiler *p)
 		pipeline_scan(p->pipeline, p->pids[i]);
 	worker_wait_until(p->worker, 0);
 	pipeline_update_all(p->pipeline);
+	if (p->bpf) /* of other languages, for children: beside those awaited, they took the CPUs */
+		bpf_sampler_load_languages(p->bpf, NULL);
 	for (uint32_t i = 0; p->stream && i < p->npids; i++)
 		perf_stream_add_own(p->stream, p->pids[i]);
 }

@@ -75,8 +75,9 @@ static int open_bpf(struct profiler *p, const struct profiler_options *o)
 			? 0
 			: bpf_sampler_choose(&p->bpf, choice, &p->unwinders, &bpf, &p->no_bpf);
 
-	/* of all processes those that run are awaited, and the others are loaded after them */
-	if (!r && p->bpf && !o->all)
+	/* profiler_prepare() awaits those of processes that run, and has the others loaded after
+	 * them */
+	if (!r && p->bpf && (o->held || o->dynamic))
 		bpf_sampler_load_languages(p->bpf, o->held ? o->command_text : NULL);
 	if (!r)
 		return 0;
