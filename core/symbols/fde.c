@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/ranges.h"
 #include "symbols/frames.h"
-#include "symbols/internal/ranges.h"
 #include "symbols/internal/source.h"
 
 #define MAX_BYTES (1u << 30)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/ranges.h"
 #include "symbols/internal/gotable.h"
 #include "symbols/internal/source.h"
 
@@ -282,27 +283,45 @@ static bool uvarint(const struct go_part *p, uint64_t *at, uint32_t *v)
 	return false;
 }
 
-/* The value that a program of (value delta, pc delta) pairs has at addr; -1: none. */
-static int32_t value_at(const struct gopclntab *t, const struct go_function *f, uint32_t program,
-			uint64_t addr)
+static void narrow(struct symbols_span *span, uint64_t edge, uint64_t addr)
 {
-	uint64_t pc = f->start, at = program;
+	ranges_narrow(edge, addr, &span->lo, &span->hi);
+}
+
+static void narrow_to(struct symbols_span *span, uint64_t addr)
+{
+	narrow(span, addr, addr);
+	narrow(span, addr + 1, addr);
+}
+
+/* The value that a program of (value delta, pc delta) pairs has at addr; -1: none. Narrows *span to
+ * addresses with the same value. */
+static int32_t value_at(const struct gopclntab *t, const struct go_function *f, uint32_t program,
+			uint64_t addr, struct symbols_span *span)
+{
+	uint64_t pc = f->start, at = program, from;
 	uint32_t value = (uint32_t)-1, delta;
 
 	if (!program)
 		return -1;
 	for (bool first = true;; first = false) {
 		if (!uvarint(&t->pcs, &at, &delta) || (!delta && !first))
-			return -1;
+			break;
 		value += delta & 1 ? ~(delta >> 1) : delta >> 1;
 		if (!uvarint(&t->pcs, &at, &delta))
-			return -1;
+			break;
+		from = pc;
 		pc += (uint64_t)delta * t->quantum;
-		if (addr < pc)
+		if (addr < pc) {
+			narrow(span, from, addr);
+			narrow(span, pc, addr);
 			return (int32_t)value;
+		}
 		if (pc >= f->end)
-			return -1;
+			break;
 	}
+	narrow_to(span, addr);
+	return -1;
 }
 
 /* The text at an offset of a part. A NUL follows the section, so that it has an end. */
@@ -359,39 +378,52 @@ static uint32_t line(int32_t n)
 	return n > 0 ? (uint32_t)n : 0;
 }
 
-uint32_t gopclntab_lookup(const struct gopclntab *t, uint64_t addr, symbols_each *each, void *arg)
+/* Sets the place in the file that addr is at. */
+static void set_place(const struct gopclntab *t, const struct go_function *f, uint64_t addr,
+		      struct symbols_span *span, struct symbols_frame *frame)
 {
+	frame->file = file_of(t, f, value_at(t, f, f->pcfile, addr, span));
+	frame->line = line(value_at(t, f, f->pcline, addr, span));
+}
+
+uint32_t gopclntab_lookup(const struct gopclntab *t, uint64_t addr, symbols_each *each, void *arg,
+			  struct symbols_span *span)
+{
+	struct symbols_span callers = {.hi = UINT64_MAX}, *of = span;
 	struct symbols_frame frame = {0};
 	struct go_function f;
 	uint32_t n = 0, tree, program;
 
-	if (!find_function(t, addr, &f))
+	if (!find_function(t, addr, &f) || !text_at(&t->names, f.name)[0])
 		return 0;
-	if (!text_at(&t->names, f.name)[0])
-		return 0;
+	narrow(span, f.start, addr);
+	narrow(span, f.end, addr);
 	if (inline_tree(t, &f, &tree, &program)) {
 		while (n < MAX_INLINED) {
-			int32_t index = value_at(t, &f, program, addr);
+			int32_t index = value_at(t, &f, program, addr, of);
 			struct inlined in;
+			uint64_t call;
 
 			if (index < 0 || !inlined_at(t, tree, index, &in))
 				break;
 			frame.name = frame.system_name = text_at(&t->names, in.name);
-			frame.file = file_of(t, &f, value_at(t, &f, f.pcfile, addr));
-			frame.line = line(value_at(t, &f, f.pcline, addr));
+			set_place(t, &f, addr, of, &frame);
 			frame.start_line = line((int32_t)in.first_line);
 			frame.flags = SYMBOLS_INLINED;
 			each(arg, &frame);
 			n++;
 			/* an instruction of the caller at the place of the call */
-			if (in.parent_pc >= f.end - f.start || f.start + in.parent_pc == addr)
+			call = f.start + in.parent_pc;
+			narrow(of, call, addr);
+			narrow(of, call + 1, addr);
+			if (in.parent_pc >= f.end - f.start || call == addr)
 				break;
-			addr = f.start + in.parent_pc;
+			addr = call;
+			of = &callers; /* the same for all of the span */
 		}
 	}
 	frame.name = frame.system_name = text_at(&t->names, f.name);
-	frame.file = file_of(t, &f, value_at(t, &f, f.pcfile, addr));
-	frame.line = line(value_at(t, &f, f.pcline, addr));
+	set_place(t, &f, addr, of, &frame);
 	frame.start_line = line((int32_t)f.first_line);
 	frame.flags = 0;
 	each(arg, &frame);

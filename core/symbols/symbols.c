@@ -10,12 +10,12 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/ranges.h"
 #include "symbols/internal/debuglink.h"
 #include "demangle/demangle.h"
 #include "symbols/internal/dwarf.h"
 #include "symbols/internal/fde.h"
 #include "symbols/internal/gopclntab.h"
-#include "symbols/internal/ranges.h"
 #include "symbols/internal/plt.h"
 #include "symbols/internal/source.h"
 #include "symbols/internal/symtab.h"
@@ -387,12 +387,17 @@ static int look_up(struct symbols *s, uint64_t vaddr, symbols_each *each, void *
 		   struct symbols_span *span)
 {
 	struct lookup l = {.s = s, .each = each, .arg = arg};
+	struct symbols_span beside_go = {.hi = UINT64_MAX};
 	struct symbols_frame f = {.file = ""};
 	struct dwarf *dwarf;
 	char stub[32] = "";
 
-	if (s->go && gopclntab_lookup(s->go, vaddr, each_go, &l))
+	if (s->go && gopclntab_lookup(s->go, vaddr, each_go, &l, span))
 		return 0;
+	if (s->go) { /* its table may have the next address */
+		*span = alone(vaddr);
+		span = &beside_go;
+	}
 	l.symbol = symtab_find(&s->symtab, vaddr);
 	segments_narrow(s->symtab.segments, s->symtab.nsegments, vaddr, &span->lo, &span->hi);
 	if (!l.symbol)
@@ -420,8 +425,7 @@ int symbols_lookup_span(struct symbols *s, uint64_t vaddr, symbols_each *each, v
 
 	*span = (struct symbols_span){.hi = UINT64_MAX};
 	r = look_up(s, vaddr, each, arg, span);
-	/* lookups in Go's table do not narrow the span */
-	if (r || s->go || s->lacking || vaddr < span->lo || vaddr >= span->hi)
+	if (r || s->lacking || vaddr < span->lo || vaddr >= span->hi)
 		*span = alone(vaddr);
 	return r;
 }

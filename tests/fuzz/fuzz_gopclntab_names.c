@@ -73,19 +73,29 @@ static char *make_file(const uint8_t *table, size_t len, size_t *total)
 	return p;
 }
 
+static void look_up(const struct gopclntab *t, uint64_t addr)
+{
+	struct symbols_span span = {.hi = UINT64_MAX};
+	size_t bytes = 0;
+
+	gopclntab_lookup(t, addr, each, &bytes, &span);
+	if (addr < UINT64_MAX && (addr < span.lo || addr >= span.hi))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct gopclntab *t;
 	struct source *src;
-	size_t len, bytes = 0;
+	size_t len;
 	char *file = make_file(data, size, &len);
 
 	if (!source_open_memory(&src, file, len)) {
 		if (!gopclntab_open(&t, src)) {
 			for (uint64_t addr = TEXT; addr < TEXT + 0x1000; addr += 37)
-				gopclntab_lookup(t, addr, each, &bytes);
-			gopclntab_lookup(t, 0, each, &bytes);
-			gopclntab_lookup(t, UINT64_MAX, each, &bytes);
+				look_up(t, addr);
+			look_up(t, 0);
+			look_up(t, UINT64_MAX);
 			gopclntab_close(t);
 		}
 		source_close(src);

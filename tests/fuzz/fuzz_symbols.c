@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/symbols/symbols.c core/symbols/compiler.c core/symbols/source.c core/base/holes.c core/process/elf_note.c core/symbols/symtab.c core/symbols/plt.c core/symbols/fde.c core/symbols/ranges.c core/symbols/debuglink.c core/demangle/demangle.c core/demangle/dlang.c core/symbols/dwarf.c core/symbols/dwarf_image.c core/symbols/dwarf_name.c core/symbols/dwarf_unit.c core/symbols/gopclntab.c core/symbols/gomodule.c core/base/utf8.c core/base/buf.c core/base/arena.c core/base/dict.c core/symbols/frames.c core/base/pread.c
+// sources: core/symbols/symbols.c core/symbols/compiler.c core/symbols/source.c core/base/holes.c core/process/elf_note.c core/symbols/symtab.c core/symbols/plt.c core/symbols/fde.c core/base/ranges.c core/symbols/debuglink.c core/demangle/demangle.c core/demangle/dlang.c core/symbols/dwarf.c core/symbols/dwarf_image.c core/symbols/dwarf_name.c core/symbols/dwarf_unit.c core/symbols/gopclntab.c core/symbols/gomodule.c core/base/utf8.c core/base/buf.c core/base/arena.c core/base/dict.c core/symbols/frames.c core/base/pread.c
 // libs: -ldw -lelf -lz -lzstd -llzma -liberty
 // clang-format on
 // A complete ELF file, as its own debug file and dwz file too; every text that comes out is clean

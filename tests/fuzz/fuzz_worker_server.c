@@ -3,7 +3,7 @@
 // sources: core/worker/server.c core/inspection/host.c core/worker/step.c core/symbols/frames.c core/worker/protocol.c
 // sources: core/names/make.c core/sandbox/message.c core/inspection/block.c core/worker/symbolize_reply_write.c
 // sources: core/process/elf.c core/process/elf_section.c core/process/elf_symbol.c core/process/elf_note.c core/base/pread.c
-// sources: core/symbols/symbols.c core/symbols/compiler.c core/symbols/source.c core/symbols/symtab.c core/symbols/plt.c core/symbols/fde.c core/symbols/ranges.c
+// sources: core/symbols/symbols.c core/symbols/compiler.c core/symbols/source.c core/symbols/symtab.c core/symbols/plt.c core/symbols/fde.c core/base/ranges.c
 // sources: core/symbols/debuglink.c core/demangle/demangle.c core/demangle/dlang.c core/symbols/dwarf.c core/symbols/dwarf_image.c
 // sources: core/symbols/dwarf_name.c core/symbols/dwarf_unit.c core/symbols/gopclntab.c core/symbols/gomodule.c
 // sources: core/base/utf8.c core/base/buf.c core/base/arena.c core/base/dict.c core/base/holes.c

@@ -2,7 +2,8 @@
 /*
  * lookup FILE [-d DEBUG] [-a ALT] [-n] [-s]: names of the addresses on stdin (hex, one a line). For
  * each one line with the address, then one a frame: name TAB system name TAB file TAB line TAB
- * column TAB start line TAB flags. -n: no DWARF. -s: only time and memory, on stderr. At the end
+ * column TAB start line TAB flags. -n: no DWARF. -s: only time and memory, on stderr. -v: the spans
+ * of the answers too, and how many of the addresses in each span have another answer. At the end
  * "quality" and the notes.
  */
 #include <fcntl.h>
@@ -24,6 +25,40 @@ static void print(void *arg, const struct symbols_frame *f)
 	if (!silent)
 		printf("%s\t%s\t%s\t%u\t%u\t%u\t%u\n", f->name, f->system_name, f->file, f->line,
 		       f->column, f->start_line, f->flags);
+}
+
+/* What an answer says. */
+struct said {
+	char text[65536];
+	size_t n;
+};
+
+static void say(void *arg, const struct symbols_frame *f)
+{
+	struct said *to = arg;
+	int n = snprintf(to->text + to->n, sizeof(to->text) - to->n, "%s\t%s\t%s\t%u\t%u\t%u\t%u\n",
+			 f->name, f->system_name, f->file, f->line, f->column, f->start_line,
+			 f->flags);
+
+	to->n += n > 0 && (size_t)n < sizeof(to->text) - to->n ? (size_t)n : 0;
+}
+
+/* Looks all addresses of [addr, end of its span) up. Returns the end. */
+static uint64_t verify(struct symbols *s, uint64_t addr, unsigned long *spans, unsigned long *wrong)
+{
+	static struct said first, other;
+	struct symbols_span span;
+
+	first.n = 0;
+	symbols_lookup_span(s, addr, say, &first, &span);
+	++*spans;
+	*wrong += addr < span.lo || addr >= span.hi;
+	for (uint64_t a = span.lo; a < span.hi && span.hi - span.lo < 65536; a++) {
+		other.n = 0;
+		symbols_lookup(s, a, say, &other);
+		*wrong += other.n != first.n || memcmp(other.text, first.text, first.n);
+	}
+	return span.hi;
 }
 
 static double now(void)
@@ -62,12 +97,14 @@ int main(int argc, char **argv)
 	struct symbols_quality q;
 	struct symbols *s;
 	uint64_t *addresses = NULL, n = 0, cap = 0;
-	bool inlines = true;
+	bool inlines = true, verified = false;
+	unsigned long spans = 0, wrong = 0;
+	uint64_t end = 0;
 	double start;
 	char line[64];
 	int c, r;
 
-	while ((c = getopt(argc, argv, "d:a:ns")) != -1) {
+	while ((c = getopt(argc, argv, "d:a:nsv")) != -1) {
 		if (c == 'd')
 			files.debug_fd = open(optarg, O_RDONLY);
 		else if (c == 'a')
@@ -76,6 +113,8 @@ int main(int argc, char **argv)
 			inlines = false;
 		else if (c == 's')
 			silent = true;
+		else if (c == 'v')
+			verified = true;
 		else
 			return 64;
 	}
@@ -102,7 +141,11 @@ int main(int argc, char **argv)
 		if (!silent)
 			printf("@%llx\n", (unsigned long long)addresses[i]);
 		symbols_lookup(s, addresses[i], print, NULL);
+		if (verified && addresses[i] >= end)
+			end = verify(s, addresses[i], &spans, &wrong);
 	}
+	if (verified)
+		fprintf(stderr, "%lu spans, %lu addresses differ\n", spans, wrong);
 	symbols_quality(s, &q);
 	if (silent) {
 		fprintf(stderr, "%llu addresses, %lu frames: %.3f s, %ld MiB\n",

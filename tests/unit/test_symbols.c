@@ -7,7 +7,7 @@
 #include <sys/inotify.h>
 
 #include "symbols/debugfile.h"
-#include "symbols/internal/ranges.h"
+#include "base/ranges.h"
 #include "symbols/symbols.h"
 
 TEST(ranges_nest)

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbols/internal/ranges.h"
+#include "base/ranges.h"
 
 struct source;
 

@@ -19,6 +19,8 @@ struct gopclntab;
 int gopclntab_open(struct gopclntab **ret, const struct source *);
 void gopclntab_close(struct gopclntab *); /* NULL is valid */
 /* Calls each() for the frames of addr, innermost first, and returns their number; 0: addr is not in
- * the table. Texts are bytes of the table, of any content, and valid until close. */
-uint32_t gopclntab_lookup(const struct gopclntab *, uint64_t addr, symbols_each *, void *arg);
+ * the table. Texts are bytes of the table, of any content, and valid until close. Narrows *span,
+ * which contains addr, to addresses with the same frames. */
+uint32_t gopclntab_lookup(const struct gopclntab *, uint64_t addr, symbols_each *, void *arg,
+			  struct symbols_span *span);
 #endif

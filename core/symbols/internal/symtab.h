@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "symbols/internal/ranges.h"
+#include "base/ranges.h"
 
 struct source;
 struct fdes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/internal/ranges.h"
+#include "base/ranges.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flattens ranges that nest, or overlap in malformed files, to the innermost range at each
  * address. */
-#ifndef SYMBOLS_RANGES_H
-#define SYMBOLS_RANGES_H
+#ifndef BASE_RANGES_H
+#define BASE_RANGES_H
 
 #include <stddef.h>
 #include <stdint.h>
