@@ -355,8 +355,6 @@ static uint32_t file_location(struct build *n, const struct walk_frame *f)
 	bool mapped = file->inspection && inspection_vaddr(file->inspection, f->addr, &loc.address);
 	const char *language;
 
-	if (name)
-		loc.address = name->address;
 	language = interpreter_code_at(n->p->claims, file, loc.address);
 	if (language) {
 		loc.flags |= FUSEE_LOCATION_INTERPRETER;

@@ -60,7 +60,7 @@ static const char *keep_text(struct file_symbols *f, const char *text)
 	return kept ? kept : "";
 }
 
-static const struct symbolized_address *make(struct file_symbols *f, uint64_t address,
+static const struct symbolized_address *make(struct file_symbols *f,
 					     const struct symbols_frame *frames, uint32_t n)
 {
 	struct symbolized_address *name = calloc(1, size_of(n)); /* its padding is zeroed */
@@ -68,7 +68,6 @@ static const struct symbolized_address *make(struct file_symbols *f, uint64_t ad
 
 	if (!name)
 		return NULL;
-	name->address = address;
 	name->n = n;
 	for (uint32_t i = 0; i < n; i++)
 		name->frames[i] = (struct symbols_frame){
@@ -109,10 +108,10 @@ static const struct span *find_span(const struct file_symbols *f, uint64_t addre
 	return lo && address < f->spans[lo - 1].hi ? &f->spans[lo - 1] : NULL;
 }
 
-void file_symbols_put(struct file_symbols *f, uint64_t offset, uint64_t address,
-		      const struct symbols_frame *frames, uint32_t n)
+void file_symbols_put(struct file_symbols *f, uint64_t offset, const struct symbols_frame *frames,
+		      uint32_t n)
 {
-	put(f, offset, make(f, address, frames, n));
+	put(f, offset, make(f, frames, n));
 }
 
 void file_symbols_put_spans(struct file_symbols *f, const struct worker_symbols *answer)
@@ -130,7 +129,7 @@ void file_symbols_put_spans(struct file_symbols *f, const struct worker_symbols 
 			all[at++] = f->spans[old++];
 		if (old < f->nspans && f->spans[old].lo < w->hi)
 			continue;
-		name = make(f, w->lo, answer->frames + w->first, w->n);
+		name = make(f, answer->frames + w->first, w->n);
 		if (!name)
 			continue;
 		all[at++] = (struct span){w->lo, w->hi, name};
@@ -151,15 +150,10 @@ void file_symbols_put_spans(struct file_symbols *f, const struct worker_symbols 
 bool file_symbols_put_by_span(struct file_symbols *f, uint64_t offset, uint64_t address)
 {
 	const struct span *span = f->nspans ? find_span(f, address) : NULL;
-	struct symbolized_address *name = span ? calloc(1, size_of(span->symbols->n)) : NULL;
 
-	if (!name)
-		return false;
-	memcpy(name, span->symbols, size_of(span->symbols->n));
-	name->address = address;
-	put(f, offset, keep(f, name, size_of(name->n)));
-	free(name);
-	return file_symbols_find(f, offset);
+	if (span)
+		put(f, offset, span->symbols);
+	return span && file_symbols_find(f, offset);
 }
 
 /* Several sinks and pulls may request within one stall: a try each TRY_NS. */

@@ -27,7 +27,7 @@ uint32_t file_table_look_up(struct file_symbols *f, struct worker *w, uint64_t *
 		if (!err || err == -ENOENT)
 			err = names_find(t, addresses[i], &frames, &nframes);
 		if (!err) {
-			file_symbols_put(f, offsets[i], addresses[i], frames, nframes);
+			file_symbols_put(f, offsets[i], frames, nframes);
 			continue;
 		}
 		offsets[others] = offsets[i];

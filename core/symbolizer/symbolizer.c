@@ -278,8 +278,7 @@ static void keep_answer(const struct file_request *q, struct file_symbols *f,
 	for (uint32_t i = 0; i < q->n; i++) {
 		uint32_t first = answer ? answer->first[i] : 0;
 
-		file_symbols_put(f, q->offsets[i], q->addresses[i],
-				 answer ? answer->frames + first : NULL,
+		file_symbols_put(f, q->offsets[i], answer ? answer->frames + first : NULL,
 				 answer ? answer->first[i + 1] - first : 0);
 	}
 	if (answer) {

@@ -48,8 +48,8 @@ typedef void symbols_each(void *arg, const struct symbols_frame *);
 struct symbols_span {
 	uint64_t lo, hi;
 	/* The span is one address because its limits are not known: there was no memory, no section
-	 * has the address, or the frames are of Go's table. The next address may have the same
-	 * frames. */
+	 * has the address, or it is of a Go program whose table lacks it. The next address may have
+	 * the same frames. */
 	bool alone;
 };
 

@@ -104,13 +104,10 @@ static uint32_t ask(struct world *w, uint64_t offset)
 static void check_name(const struct world *w, uint64_t offset, const char *function)
 {
 	const struct symbolized_address *name = symbolizer_find(w->n, w->self->id, offset);
-	uint64_t vaddr;
 
 	CHECK(name && name->n);
 	CHECK_STR(name->frames[name->n - 1].name, function);
 	CHECK(strstr(name->frames[0].file, "test_symbolizer.c") && name->frames[0].line > 5);
-	CHECK(inspection_vaddr(w->self->inspection, offset, &vaddr));
-	CHECK_INT(name->address, vaddr);
 }
 
 TEST(a_function_is_requested_once)
@@ -129,6 +126,8 @@ TEST(a_function_is_requested_once)
 		CHECK_INT(ask(&w, one + i), 0);
 		check_name(&w, one + i, "first_function");
 	}
+	/* bytes of one instruction have the same frames, which are kept once */
+	CHECK(symbolizer_find(w.n, w.self->id, one) == symbolizer_find(w.n, w.self->id, one + 1));
 	CHECK_INT(ask(&w, two), 1);
 	check_name(&w, two, "second_function");
 	CHECK_INT(ask(&w, two + 1), 0);

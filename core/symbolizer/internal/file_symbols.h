@@ -15,10 +15,10 @@
  * servers. */
 #define FILE_SYMBOLS_MOST_TRIES 3u
 
-/* The source frames of one address, innermost first. The symbols of the file own their texts. */
+/* Source frames, innermost first, of all addresses that have the same. The symbols of the file own
+ * their texts. */
 struct symbolized_address {
-	uint64_t address; /* ELF virtual address */
-	uint32_t n;       /* 0: the worker found no symbol */
+	uint64_t n; /* 0: the worker found no symbol */
 	struct symbols_frame frames[];
 };
 
@@ -58,10 +58,9 @@ void file_symbols_free(struct file_symbols *);
 uint64_t file_symbols_bytes(const struct file_symbols *);
 /* NULL: it has no symbols yet. */
 const struct symbolized_address *file_symbols_find(const struct file_symbols *, uint64_t offset);
-/* The source frames of an offset, which has this ELF virtual address; n 0: it has no symbol.
- * Without memory it has none yet. */
-void file_symbols_put(struct file_symbols *, uint64_t offset, uint64_t address,
-		      const struct symbols_frame *, uint32_t n);
+/* The source frames of an offset; n 0: it has no symbol. Without memory it has none yet. */
+void file_symbols_put(struct file_symbols *, uint64_t offset, const struct symbols_frame *,
+		      uint32_t n);
 /* Keeps the spans of an answer, except those that overlap known spans. */
 void file_symbols_put_spans(struct file_symbols *, const struct worker_symbols *);
 /* Symbolizes an offset by a known span. false: none covers its address. */
