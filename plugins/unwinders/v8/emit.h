@@ -129,9 +129,10 @@ static int find_characters(struct fusee_unwind *u, __u32 unused)
 	if (!n)
 		return -1;
 	n->flat = (struct flat){.text = n->source};
+	n->rests = 0;
 	for (int i = 0; i < MOST_HOPS && !r; i++)
 		r = FUSEE_CALL(fusee_v8_follow, u, 0);
-	if (r != 1 || n->flat.rest)
+	if (r != 1 || n->rests)
 		n->flat.at = 0;
 	n->characters = n->flat;
 	return 0;

@@ -231,6 +231,20 @@ static void read_on(struct reader *r, uint64_t until)
 		restart(s);
 }
 
+static void try_once(struct reader *r, uint64_t until)
+{
+	struct v8_source *s = r->s;
+
+	if (s->state == V8_SOURCE_NEW) {
+		if (find_text(r) && begin_line(s, 0))
+			s->state = V8_SOURCE_READING;
+		else if (!may_pass(r->err))
+			restart(s);
+	}
+	if (s->state == V8_SOURCE_READING)
+		read_on(r, until);
+}
+
 bool v8_source_read(const struct fusee_unwinder_host *host, uint64_t process, const uint32_t *words,
 		    struct v8_source *s)
 {
@@ -239,14 +253,11 @@ bool v8_source_read(const struct fusee_unwinder_host *host, uint64_t process, co
 
 	if (s->state < V8_SOURCE_READ && now < s->next_ns)
 		return false;
-	if (s->state == V8_SOURCE_NEW) {
-		if (find_text(&r) && begin_line(s, 0))
-			s->state = V8_SOURCE_READING;
-		else if (!may_pass(r.err))
-			restart(s);
-	}
-	if (s->state == V8_SOURCE_READING)
-		read_on(&r, now + MOST_NS);
+	try_once(&r, now + MOST_NS);
+	/* The text was moved since the step saw it. Its worker may have ended before the next call.
+	 */
+	if (s->state == V8_SOURCE_NEW && s->tries == 1 && !r.err)
+		try_once(&r, now + MOST_NS);
 	s->next_ns = now + PAUSE_NS;
 	return s->state >= V8_SOURCE_READ;
 }

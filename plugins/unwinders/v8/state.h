@@ -30,15 +30,18 @@ enum {
 struct flat {
 	__u64 text;   /* the object that is looked at */
 	__u64 at;     /* address of the first character */
-	__u64 rest;   /* a text that follows; 0: none */
 	__u32 length; /* characters */
 	__u32 wide;   /* 1: of two bytes */
 };
+
+#define MOST_RESTS 8u /* a power of two: texts that are joined to one before them */
 
 /* Behind the bytes of an emission in fusee_buffer(). */
 struct near {
 	__u64 shared[8]; /* the first words of SHARED */
 	struct flat flat;
+	__u64 rest[MOST_RESTS]; /* texts that follow that of flat, the last is the next */
+	__u64 rests;
 	struct v8_text text; /* that put_text() has copied */
 	__u64 id;            /* of SCRIPT: its number, which no other script of the process gets */
 	__u64 source;        /* of SCRIPT, as in struct v8_script */

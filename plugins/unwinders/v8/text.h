@@ -8,14 +8,16 @@
 
 #include "state.h"
 
-#define MOST_HOPS 4
+#define MOST_HOPS 8
+#define MOST_PIECES 16u
 #define UNCACHED                                                                         \
 	16u /* bit of the type of an external text that does not say where its bytes are \
 	     */
 
 /* The text is no sequence of characters. As follow(). */
-FUSEE_FN int follow_shape(struct fusee_unwind *u, struct flat *f, __u64 text, __u32 shape)
+FUSEE_FN int follow_shape(struct fusee_unwind *u, struct near *n, __u64 text, __u32 shape)
 {
+	struct flat *f = &n->flat;
 	__u64 at;
 
 	if (shape == word(u, V8_THIN))
@@ -27,8 +29,10 @@ FUSEE_FN int follow_shape(struct fusee_unwind *u, struct flat *f, __u64 text, __
 		return AT(u, &f->text, field(text, word(u, V8_SLICED_PARENT)));
 	}
 	if (shape == word(u, V8_CONS)) {
-		if (f->rest || AT(u, &f->rest, field(text, word(u, V8_CONS_SECOND))))
+		if (n->rests >= MOST_RESTS || AT(u, &n->rest[n->rests & (MOST_RESTS - 1)],
+						 field(text, word(u, V8_CONS_SECOND))))
 			return -1;
+		n->rests++;
 		f->length = 0;
 		return AT(u, &f->text, field(text, word(u, V8_CONS_FIRST)));
 	}
@@ -65,7 +69,7 @@ static int follow(struct fusee_unwind *u, __u32 unused)
 		f->length = length;
 	f->wide = !((__u32)type & word(u, V8_ONE_BYTE));
 	if (shape)
-		return follow_shape(u, f, text, shape);
+		return follow_shape(u, n, text, shape);
 	f->at += field(text, word(u, V8_STRING_CHARS));
 	return 1;
 }
@@ -92,7 +96,8 @@ FUSEE_FN int put_flat(struct fusee_unwind *u, struct near *n, const struct flat 
 	return 0;
 }
 
-/* Copies a text that is not joined to byte `at` of the buffer; TEXT becomes what follows it. */
+/* Copies the first text of TEXT that is not joined to byte `at` of the buffer; TEXT becomes what
+ * follows it, 0: nothing. */
 static int put_piece(struct fusee_unwind *u, __u32 at_most)
 {
 	struct near *n = near(u);
@@ -103,7 +108,9 @@ static int put_piece(struct fusee_unwind *u, __u32 at_most)
 	n->flat = (struct flat){.text = u->scratch[TEXT]};
 	for (int i = 0; i < MOST_HOPS && !r; i++)
 		r = FUSEE_CALL(fusee_v8_follow, u, 0);
-	u->scratch[TEXT] = n->flat.rest;
+	u->scratch[TEXT] = 0;
+	if (n->rests)
+		u->scratch[TEXT] = n->rest[--n->rests & (MOST_RESTS - 1)];
 	return r == 1 ? put_flat(u, n, &n->flat, at_most >> 16, at_most & 0xffff) : -1;
 }
 FUSEE_PART(fusee_v8_put_piece, put_piece)
@@ -112,21 +119,23 @@ FUSEE_PART(fusee_v8_put_piece, put_piece)
  * copied. 0, or -1: it is no text, or cannot be read. */
 static int put_text(struct fusee_unwind *u, __u32 at_most)
 {
+	__u32 at = at_most >> 16, most = at_most & 0xffff, bytes = 0, wide = 0;
 	struct near *n = near(u);
-	struct v8_text first;
-	__u32 at = at_most >> 16, most = at_most & 0xffff;
 
-	if (!n || FUSEE_CALL(fusee_v8_put_piece, u, at_most))
+	if (!n)
 		return -1;
-	first = n->text;
-	if (!u->scratch[TEXT] || first.bytes >= most)
-		return 0;
-	/* the second half, unless it is joined too, or has characters of another size */
-	if (FUSEE_CALL(fusee_v8_put_piece, u, (at + first.bytes) << 16 | (most - first.bytes)) ||
-	    u->scratch[TEXT] || (n->text.wide != first.wide && n->text.bytes))
-		n->text.bytes = 0;
-	n->text.bytes += first.bytes;
-	n->text.wide = first.wide;
+	n->rests = 0;
+	for (__u32 i = 0; i < MOST_PIECES && (!i || (u->scratch[TEXT] && bytes < most)); i++) {
+		if (FUSEE_CALL(fusee_v8_put_piece, u, (at + bytes) << 16 | (most - bytes)))
+			return -1;
+		if (!bytes)
+			wide = n->text.wide;
+		if (n->text.wide != wide && n->text.bytes)
+			break; /* characters of another size */
+		bytes += n->text.bytes;
+	}
+	n->text.bytes = (unsigned short)bytes;
+	n->text.wide = (unsigned short)wide;
 	return 0;
 }
 FUSEE_PART(fusee_v8_put_text, put_text)
