@@ -259,6 +259,7 @@ accuracy: all
 	@tests/accuracy/python $(B)
 	@tests/accuracy/ruby $(B)
 	@tests/accuracy/java $(B)
+	@tests/accuracy/node $(B)
 bench: all
 	@tests/bench/run $(B)
 fuzz:
