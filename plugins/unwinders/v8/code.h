@@ -192,6 +192,91 @@ static int look_at_code(struct fusee_unwind *u, __u32 at)
 }
 FUSEE_PART(fusee_v8_look_at_code, look_at_code)
 
+#define MOST_HALVES 20
+#define ENTRY_WORDS 3u /* of an exit to the deoptimizer: the last is where it is from */
+
+/* The word i of CODE's data for deoptimization, which is in TEXT: a number, or -1. */
+static int deopt_number(struct fusee_unwind *u, __u32 i)
+{
+	__u64 w;
+
+	if (AT(u, &w, field(u->scratch[TEXT], 16 + 8 * i)) || w & TAG)
+		return -1;
+	return (int)(w >> NUMBER_SHIFT);
+}
+FUSEE_PART(fusee_v8_deopt_number, deopt_number)
+
+/* Is there, in these entries, one of a call that returns to offset `at`? n->entry is the first of
+ * them, and n->entries how many they are: all of calls, by where these return to. */
+static int find_return(struct fusee_unwind *u, __u32 at)
+{
+	struct near *n = near(u);
+	__u32 lo = 0, hi;
+
+	if (!n)
+		return 0;
+	hi = n->entries;
+	for (int i = 0; i < MOST_HALVES && lo < hi; i++) {
+		__u32 middle = (lo + hi) / 2;
+		int pc = FUSEE_CALL(fusee_v8_deopt_number, u,
+				    n->entry + ENTRY_WORDS * middle + ENTRY_WORDS - 1);
+
+		if (pc == (int)at)
+			return 1;
+		if (pc < (int)at)
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	return 0;
+}
+FUSEE_PART(fusee_v8_find_return, find_return)
+
+/* Has a call of CODE that returns to offset `at` an entry in the table of positions? Calls that may
+ * be deoptimized have: there V8 itself has to know the place. Others, as of what records writes or
+ * allocates memory, have none, and what is before them in the table is of another call. 0: no; -1:
+ * it is not known. */
+static int has_place(struct fusee_unwind *u, __u32 at)
+{
+	__u32 counts = word(u, V8_DEOPT_PLACES) + 2; /* behind where the exits begin */
+	int interrupted, called, length, exits, last;
+	struct near *n = near(u);
+
+	if (!n || AT(u, &u->scratch[TEXT], field(u->scratch[CODE], word(u, V8_CODE_DATA))) ||
+	    type_of(u, &u->scratch[TEXT]) < 0)
+		return -1;
+	/* the exits of interrupted instructions come first, then those of calls */
+	interrupted = FUSEE_CALL(fusee_v8_deopt_number, u, counts);
+	called = FUSEE_CALL(fusee_v8_deopt_number, u, counts + 1);
+	length = array_length(u);
+	if (interrupted < 0 || called < 0 || length < 0 ||
+	    (__u32)length != counts + 2 + ENTRY_WORDS * ((__u32)interrupted + (__u32)called))
+		return -1;
+	n->entry = counts + 2 + ENTRY_WORDS * (__u32)interrupted;
+	n->entries = (__u32)called;
+	/* Maglev of V8 13 notes where each exit is in place of where it is from. */
+	exits = FUSEE_CALL(fusee_v8_deopt_number, u, counts - 1);
+	last = FUSEE_CALL(fusee_v8_deopt_number, u, (__u32)length - 1);
+	if (exits < 0 || (called && last >= exits))
+		return -1;
+	return FUSEE_CALL(fusee_v8_find_return, u, at);
+}
+FUSEE_PART(fusee_v8_has_place, has_place)
+
+/* As has_place(), which is asked once for each call. */
+FUSEE_FN int knows_place(struct fusee_unwind *u, __u32 at)
+{
+	__u64 key = fusee_mix(fusee_mix(0x706c, u->scratch[CODE_KEY]), at);
+	__u64 known = fusee_recall(u, key);
+	int has;
+
+	if (known)
+		return (int)known - 2;
+	has = FUSEE_CALL(fusee_v8_has_place, u, at);
+	fusee_remember(u, key, (__u64)(has + 2));
+	return has;
+}
+
 /* SHARED becomes literal i of CODE. 0 or -1. */
 static int find_literal(struct fusee_unwind *u, __u32 i)
 {

@@ -52,6 +52,7 @@ struct near {
 	/* of CODE, as in struct v8_code */
 	__u32 functions, places;
 	__u64 literals, inlined; /* the objects */
+	__u32 entry, entries;    /* of its data for deoptimization: the exits of calls */
 	__u64 key[V8_MOST_INLINED];
 };
 

@@ -936,7 +936,23 @@ static uint64_t shared_of(const char *name, uint64_t script)
 	return shared;
 }
 
-static uint32_t exits = 500; /* where the code's exits to the deoptimizer begin */
+static uint32_t exits = 500;    /* where the code's exits to the deoptimizer begin */
+static const uint32_t *returns; /* of three calls that may be deoptimized; NULL: not known */
+
+/* The data's entries of exits: one of an interrupted instruction, then those of calls. */
+static void put_returns(uint64_t data, uint32_t in_places)
+{
+	uint32_t first = in_places + 32;
+
+	if (!returns)
+		return;
+	set(data, 8, number((first - 16) / 8 + 12));
+	set(data, in_places + 16, number(1));
+	set(data, in_places + 24, number(3));
+	set(data, first + 16, number(0xffffffff));
+	for (uint32_t i = 0; i < 3; i++)
+		set(data, first + 24 * (i + 1) + 16, number(returns[i]));
+}
 
 static void make_code(void)
 {
@@ -946,7 +962,7 @@ static void make_code(void)
 	/* indices in the data: V8 13 has one more before them */
 	const uint32_t in_literals = 32 + 8 * m.is_13, in_places = 72 + 8 * m.is_13;
 	uint64_t stream = JIT - 32, code = object(T_CODE, 9);
-	uint64_t data = object(m.is_13 ? T_DATA - 1 : T_DATA, 13);
+	uint64_t data = object(m.is_13 ? T_DATA - 1 : T_DATA, 26);
 	uint64_t literals = object(m.is_13 ? T_LITERALS + 1 : T_LITERALS, 6);
 	uint64_t places = object(m.is_13 ? T_BYTES : T_PLACES, 7), outer, shared;
 	uint64_t table = object(T_BYTES, 12), map = object(T_STREAM, 2) - 1 - 16, at, context,
@@ -968,6 +984,7 @@ static void make_code(void)
 	set(data, in_literals, literals);
 	set(data, in_places, places);
 	set(data, in_places + 8, number(exits));
+	put_returns(data, in_places);
 	set(literals, 16, shared_of("middle", script));
 	set(literals, 24, shared_of("inner", script) | 2); /* a weak reference */
 	set(places, 8, number(32));
@@ -1109,6 +1126,45 @@ static void set_text(const char *source)
 	unsigned char *old = memmem(m.memory, sizeof(m.memory), "a\nb\nc\nd", 7);
 
 	CHECK(old && strlen(source) == 12 && memcpy(old, source, 12));
+}
+
+/* Calls that cannot be deoptimized, as of what records writes, have no entry in the table: the call
+ * before them is another's. */
+TEST(a_call_without_a_place)
+{
+	static const uint32_t known[] = {105, 106, 305}, of_maglev[] = {504, 508, 512};
+	static const struct {
+		uint32_t offset;
+		const char *frames, *otherwise;
+	} cases[] = {
+		{105, "inner:1 middle:5 outer:3 ", "inner:1 middle:5 outer:3 "},
+		{108, "outer:0 ", "inner:1 middle:5 outer:3 "},
+		{205, "outer:0 ", "middle:3 outer:3 "},
+		{305, "outer:5 ", "outer:5 "},
+	};
+
+	for (size_t i = 0; i < RELEASES * sizeof(cases) / sizeof(*cases); i++) {
+		uint32_t k = (uint32_t)(i / RELEASES);
+
+		returns = known;
+		make();
+		of_releases[i % RELEASES]();
+		CHECK_STR(step_at(cases[k].offset, false), cases[k].frames);
+		returns = of_maglev; /* it notes where the exits are */
+		make();
+		of_releases[i % RELEASES]();
+		CHECK_STR(step_at(cases[k].offset, false), cases[k].otherwise);
+	}
+	/* a builtin without a frame was called there */
+	for (uint32_t i = 0; i < 2 * RELEASES; i++) {
+		returns = known;
+		make();
+		of_releases[i % RELEASES]();
+		put(m.native.u.sp + 16, JIT + 106 + i / RELEASES);
+		CHECK_STR(step_in(CODE + 0x200, true),
+			  i < RELEASES ? "inner:1 middle:5 outer:3 " : "outer:0 ");
+	}
+	returns = NULL;
 }
 
 /* Position 5, of a call and of where it was inlined, is a loop's: Maglev gives it to all that is

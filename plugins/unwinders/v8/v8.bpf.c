@@ -122,6 +122,7 @@ FUSEE_FN void push_function(struct fusee_unwind *u)
 	__u64 exact = is_exact(u) ? V8_IS_EXACT : 0;
 	struct near *n = near(u);
 	int found = FUSEE_CALL(fusee_v8_find_function, u, 0), offset = -1, at = -1, is = -1;
+	int has = -1;
 
 	if (found < 0 || !n)
 		return;
@@ -139,7 +140,11 @@ FUSEE_FN void push_function(struct fusee_unwind *u)
 	}
 	if (at >= 0)
 		is = FUSEE_CALL(fusee_v8_look_at_code, u, (__u32)at);
-	if (is >= 0)
+	if (is >= 0 && is != CODE_BASELINE && (u->file || !exact))
+		has = knows_place(u, (__u32)at + 1);
+	if (has == 1)
+		exact = 0;
+	if (is >= 0 && has)
 		fusee_push4(u, u->scratch[KEY],
 			    V8_IS_CODE | exact | (is == CODE_BASELINE ? V8_IS_BASELINE : 0) |
 				    (__u32)at,
