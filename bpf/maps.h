@@ -157,20 +157,21 @@ struct sampler_settings {
 	X(WAIT_NO_ROOM, "no room for a wake") /* likewise: there were too many at once */     \
 	X(WAIT_UNFOLLOWED, "unfollowed")      /* threads that wait, for which a map had no room */
 
+#define MAX_SAMPLERS 8u        /* of plugins, at once */
 #define WAIT_THREADS 16384u    /* whose waits are followed without storage of their own */
 #define WAIT_RING_BYTES 16384u /* 1,024 samples of a CPU between two readings */
 #define WAIT_NAME(name, text) name,
 
 enum wait_result { WAIT_RESULTS(WAIT_NAME) WAIT_RESULT_COUNT };
 
-/* Map sampler_wait_cpus, per CPU: what became of waits, and the wait whose stack is read when the
- * interrupt comes. */
+/* Map sampler_wait_cpus, per CPU, by the number of the sampler: what became of waits, and the wait
+ * whose stack is read when the interrupt comes. */
 struct wait_cpu {
 	__u64 counts[WAIT_RESULT_COUNT];
 	__u64 weight;   /* in the sampler's unit */
 	__u32 words[2]; /* of the sampler's program */
 	__u32 tid;      /* 0: none, or its interrupt came */
-	__u32 pad;
+	__u32 now;      /* of sampler 0: the sampler whose sample is taken */
 };
 
 /* Map sampler_cpu_periods: by the period in ns of the CPUs' events, but those of cpu_period: the

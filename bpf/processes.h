@@ -62,33 +62,37 @@ FUSEE_FN struct sampler_settings *settings(void)
 #ifdef SAMPLER_OF_WAITS
 #include <fusee/sampler.bpf.h>
 
-FUSEE_FN void forget_waiter(__u32 tid); /* waiters.h */
+/* How many samplers of plugins there are: set before the object is loaded, so that the verifier
+ * knows it. */
+static const volatile __u32 fusee_samplers __attribute__((used)) = 1;
 
-/* Its only element: of sampler_rates, how many entries there are by pid, and more. */
+FUSEE_FN void forget_waiters(__u32 tid); /* waiters.h */
+
+/* By the number of the sampler: of sampler_rates, how many entries there are by pid, and more. */
 struct {
 	__uint(type, 2 /* ARRAY */);
-	__uint(max_entries, 1);
+	__uint(max_entries, MAX_SAMPLERS);
 	__uint(map_flags, 1024 /* MMAPABLE */);
 	__type(key, __u32);
 	__type(value, struct fusee_sampler_scope);
 } sampler_scope SEC(".maps");
 
-FUSEE_FN struct fusee_sampler_scope *scope(void)
+FUSEE_FN struct fusee_sampler_scope *scope_of(__u32 sampler)
 {
-	__u32 zero = 0;
-
-	return fusee_bpf_map_lookup_elem(&sampler_scope, &zero);
+	return fusee_bpf_map_lookup_elem(&sampler_scope, &sampler);
 }
 
 FUSEE_FN void count_rates(__u32 tgid, __u32 more)
 {
-	struct fusee_sampler_scope *s = scope();
+	for (__u32 i = 0; i < MAX_SAMPLERS && i < fusee_samplers; i++) {
+		struct fusee_sampler_scope *s = scope_of(i);
 
-	if (s)
-		__sync_fetch_and_add(&s->entries[tgid % FUSEE_SAMPLER_ENTRIES], more);
+		if (s)
+			__sync_fetch_and_add(&s->entries[tgid % FUSEE_SAMPLER_ENTRIES], more);
+	}
 }
 #else
-FUSEE_FN void forget_waiter(__u32 tid)
+FUSEE_FN void forget_waiters(__u32 tid)
 {
 	(void)tid;
 }
@@ -144,7 +148,7 @@ FUSEE_FN void forget_thread(__u32 tid)
 
 	if (o && o->own_threads)
 		bpf_map_delete_elem(&sampler_threads, &tid);
-	forget_waiter(tid);
+	forget_waiters(tid);
 }
 
 FUSEE_FN void inherit_rate(__u32 from, __u32 to)

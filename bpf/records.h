@@ -56,8 +56,11 @@ enum record_flags {
 #define RECORD_FOLLOWED(id, period) ((__u64)1 << 63 | (__u64)(id) << 32 | (period))
 
 struct record_head {
-	__u8 kind;   /* enum record_kind */
-	__u8 share;  /* of struct sampler_settings, when the tick was kept */
+	__u8 kind; /* enum record_kind */
+	union {
+		__u8 share;   /* of struct sampler_settings, when the tick was kept */
+		__u8 sampler; /* RECORD_CHOSEN: its number */
+	};
 	__u16 flags; /* enum record_flags */
 	__u32 size;  /* of the record in bytes, head included */
 	__u32 pid, tid;
@@ -204,6 +207,17 @@ static inline __u64 record_weight(const struct record_tick *t)
 	if (!record_followed(t))
 		return t->period;
 	return t->value < period ? period : t->value;
+}
+
+/* The two meanings of a byte of the head; 0: it has the other. */
+static inline __u8 bpf_record_share(const struct record_head *head)
+{
+	return head->flags & RECORD_CHOSEN ? 0 : head->share;
+}
+
+static inline __u8 bpf_record_sampler(const struct record_head *head)
+{
+	return head->flags & RECORD_CHOSEN ? head->sampler : 0;
 }
 
 /* Words of frames in a record, kernel frames included. */

@@ -15,63 +15,117 @@
 #include "maps.h"
 #include "processes.h"
 
-/* Of threads without storage, by their ids. Entries are made before they are used: nothing may be
- * allocated where threads are switched. */
-struct {
-	__uint(type, 1 /* HASH */);
-	__uint(max_entries, WAIT_THREADS);
-	__type(key, __u32);
-	__type(value, struct fusee_thread_memory);
-} sampler_waiters SEC(".maps");
+/* Each sampler has maps of its own, so that none takes the room of another. Those that are not used
+ * are not made. The number of a sampler is a constant for the verifier, which omits all branches
+ * but one. */
+#define SAMPLER_NUMBERS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 
-struct {
-	__uint(type, 29 /* TASK_STORAGE */);
-	__uint(map_flags, 1 /* NO_PREALLOC */);
-	__uint(max_entries, 0);
-	__type(key, int);
-	__type(value, struct fusee_thread_memory);
-} sampler_storage SEC(".maps");
+/* sampler_waiters: of threads without storage, by their ids. Entries are made before they are used:
+ * nothing may be allocated where threads are switched. */
+#define MAPS_OF_SAMPLER(n)                                 \
+	struct {                                           \
+		__uint(type, 1 /* HASH */);                \
+		__uint(max_entries, WAIT_THREADS);         \
+		__type(key, __u32);                        \
+		__type(value, struct fusee_thread_memory); \
+	} sampler_waiters_##n SEC(".maps");                \
+	struct {                                           \
+		__uint(type, 29 /* TASK_STORAGE */);       \
+		__uint(map_flags, 1 /* NO_PREALLOC */);    \
+		__uint(max_entries, 0);                    \
+		__type(key, int);                          \
+		__type(value, struct fusee_thread_memory); \
+	} sampler_storage_##n SEC(".maps");
 
-FUSEE_FN struct fusee_thread_memory *memory_in_map(__u32 tid)
+SAMPLER_NUMBERS(MAPS_OF_SAMPLER)
+
+/* A call of a helper for each: its map is then known wherever it is called. */
+#define WAITER_IN_MAP(n)  \
+	if (sampler == n) \
+		return fusee_bpf_map_lookup_elem(&sampler_waiters_##n, &tid);
+#define WAITER_IN_STORAGE(n) \
+	if (sampler == n)    \
+		return bpf_task_storage_get(&sampler_storage_##n, task, first, flags);
+#define WAITER_REMEMBERED(n) \
+	if (sampler == n)    \
+		return bpf_map_update_elem(&sampler_waiters_##n, &tid, first, 0);
+#define WAITER_FORGOTTEN(n) \
+	if (sampler == n)   \
+		return bpf_map_delete_elem(&sampler_waiters_##n, &tid);
+
+FUSEE_FN struct fusee_thread_memory *memory_in_map(__u32 sampler, __u32 tid)
 {
-	return fusee_bpf_map_lookup_elem(&sampler_waiters, &tid);
+	SAMPLER_NUMBERS(WAITER_IN_MAP)
+	return 0;
 }
 
-FUSEE_OF_CORE struct fusee_thread_memory *fusee_sampler_memory(void *thread)
+/* Storage ends with its thread. */
+FUSEE_FN struct fusee_thread_memory *memory_in_storage(__u32 sampler, struct task_struct *task,
+						       void *first, __u64 flags)
+{
+	SAMPLER_NUMBERS(WAITER_IN_STORAGE)
+	return 0;
+}
+
+FUSEE_FN long remember_waiter(__u32 sampler, __u32 tid, const struct fusee_thread_memory *first)
+{
+	SAMPLER_NUMBERS(WAITER_REMEMBERED)
+	return -1;
+}
+
+FUSEE_FN long forget_waiter(__u32 sampler, __u32 tid)
+{
+	SAMPLER_NUMBERS(WAITER_FORGOTTEN)
+	return -1;
+}
+
+FUSEE_FN void forget_waiters(__u32 tid)
+{
+#define FORGET(n)               \
+	if (n < fusee_samplers) \
+		forget_waiter(n, tid);
+	SAMPLER_NUMBERS(FORGET)
+#undef FORGET
+}
+
+FUSEE_OF_CORE struct fusee_thread_memory *fusee_sampler_memory_of(__u32 sampler, void *thread)
 {
 	struct task_struct *task = thread;
 	struct fusee_thread_memory *m = 0;
 
 	if (kernel_has(task_pt_regs))
-		m = bpf_task_storage_get(&sampler_storage, task, 0, 0);
-	return m ? m : memory_in_map(task->pid);
+		m = memory_in_storage(sampler, task, 0, 0);
+	return m ? m : memory_in_map(sampler, task->pid);
 }
 
-/* Storage ends with its thread. */
-FUSEE_FN void forget_waiter(__u32 tid)
-{
-	bpf_map_delete_elem(&sampler_waiters, &tid);
-}
-
-FUSEE_OF_CORE int fusee_sampler_forget(void *thread)
+FUSEE_OF_CORE int fusee_sampler_forget_of(__u32 sampler, void *thread)
 {
 	struct task_struct *task = thread;
 
-	forget_waiter(task->pid);
+	forget_waiter(sampler, task->pid);
 	return 0;
+}
+
+FUSEE_FN void move_to_storage(__u32 sampler, struct task_struct *task)
+{
+	struct fusee_thread_memory *m = memory_in_map(sampler, task->pid);
+
+	if (m && memory_in_storage(sampler, task, m, 1 /* create */))
+		forget_waiter(sampler, task->pid);
 }
 
 /* The running thread has a sample, and may have more. */
 FUSEE_FN void give_storage(void)
 {
-	struct fusee_thread_memory *m;
 	struct task_struct *task;
 
 	if (!kernel_has(task_pt_regs) || !kernel_has(get_current_task_btf))
 		return;
 	task = bpf_get_current_task_btf();
-	m = memory_in_map(task->pid);
-	if (m && bpf_task_storage_get(&sampler_storage, task, m, 1 /* create */))
-		forget_waiter(task->pid);
+#define MOVE(n)                 \
+	if (n < fusee_samplers) \
+		move_to_storage(n, task);
+	SAMPLER_NUMBERS(MOVE)
+#undef MOVE
 }
 #endif

@@ -19,7 +19,7 @@
 
 struct {
 	__uint(type, 6 /* PERCPU_ARRAY */);
-	__uint(max_entries, 1);
+	__uint(max_entries, MAX_SAMPLERS);
 	__type(key, __u32);
 	__type(value, struct wait_cpu);
 } sampler_wait_cpus SEC(".maps");
@@ -38,18 +38,16 @@ struct {
 	struct wait_wake *values[];
 } sampler_wait_wakes SEC(".maps");
 
-FUSEE_FN struct wait_cpu *wait_cpu(void)
+FUSEE_FN struct wait_cpu *wait_cpu(__u32 sampler)
 {
-	__u32 zero = 0;
-
-	return fusee_bpf_map_lookup_elem(&sampler_wait_cpus, &zero);
+	return fusee_bpf_map_lookup_elem(&sampler_wait_cpus, &sampler);
 }
 
 /* ---- which processes, and since when ---- */
 
-FUSEE_OF_CORE const struct fusee_sampler_scope *fusee_sampler_scope(void)
+FUSEE_OF_CORE const struct fusee_sampler_scope *fusee_sampler_scope_of(__u32 sampler)
 {
-	return scope();
+	return scope_of(sampler);
 }
 
 FUSEE_FN int is_selected_process(struct sampler_settings *o, __u32 tgid)
@@ -82,7 +80,8 @@ FUSEE_OF_CORE __u64 fusee_sampler_complete_since(void *thread)
 	return rate && rate->since > from ? rate->since : from;
 }
 
-FUSEE_OF_CORE int fusee_sampler_remember(void *thread, const struct fusee_thread_memory *first)
+FUSEE_OF_CORE int fusee_sampler_remember_of(__u32 sampler, void *thread,
+					    const struct fusee_thread_memory *first)
 {
 	struct task_struct *task = thread;
 	struct sampler_settings *o = settings();
@@ -91,10 +90,10 @@ FUSEE_OF_CORE int fusee_sampler_remember(void *thread, const struct fusee_thread
 
 	if (!o || (!is_selected_process(o, tgid) && !join_group(o, tgid)))
 		return -1;
-	if (!bpf_map_update_elem(&sampler_waiters, &tid, first, 0))
+	if (!remember_waiter(sampler, tid, first))
 		return 0;
 	READ_ONCE(o->unheld) = 1;
-	cpu = wait_cpu();
+	cpu = wait_cpu(sampler);
 	if (cpu)
 		cpu->counts[WAIT_UNFOLLOWED]++;
 	return -1;
@@ -107,11 +106,11 @@ FUSEE_OF_CORE __u64 fusee_sampler_time(void)
 
 /* ---- which of its events are samples ---- */
 
-FUSEE_OF_CORE __u64 fusee_sampler_chance(__u64 value)
+FUSEE_OF_CORE __u64 fusee_sampler_chance_of(__u32 sampler, __u64 value)
 {
-	struct fusee_sampler_scope *s = scope();
+	struct fusee_sampler_scope *s = scope_of(sampler);
 	__u64 period = s ? READ_ONCE(s->period) : 0;
-	struct wait_cpu *cpu = wait_cpu();
+	struct wait_cpu *cpu = wait_cpu(sampler);
 
 	if (!cpu || !period)
 		return 0;
@@ -133,11 +132,12 @@ FUSEE_FN int request_interrupt(void)
 		    : -1;
 }
 
-FUSEE_OF_CORE int fusee_sampler_take(void *thread, __u64 weight, __u32 word0, __u32 word1)
+FUSEE_OF_CORE int fusee_sampler_take_of(__u32 sampler, void *thread, __u64 weight, __u32 word0,
+					__u32 word1)
 {
 	struct task_struct *task = thread;
 	struct sampler_settings *o = settings();
-	struct wait_cpu *cpu = wait_cpu();
+	struct wait_cpu *cpu = wait_cpu(sampler);
 
 	if (!o || !cpu || !is_selected_process(o, task->tgid))
 		return -1; /* it was when the thread was remembered */
@@ -157,33 +157,76 @@ FUSEE_OF_CORE int fusee_sampler_take(void *thread, __u64 weight, __u32 word0, __
 
 /* ---- the interrupt ---- */
 
-/* The ids of the running thread, if it was chosen; 0: it was not. */
+/* The ids of the running thread, if a sampler chose it; 0: none did. Of several samplers that did,
+ * the next interrupt is for the others. */
 FUSEE_FN __u64 chosen_thread(void)
 {
-	__u64 ids = bpf_get_current_pid_tgid();
-	struct wait_cpu *c = wait_cpu();
-	__u32 tid;
+	__u64 ids = bpf_get_current_pid_tgid(), chosen = 0;
+	struct wait_cpu *first = wait_cpu(0);
 
-	if (!c || !c->tid)
+	if (!first)
 		return 0;
-	tid = c->tid;
-	c->tid = 0;
-	if (tid == (__u32)ids)
-		return ids;
-	c->counts[WAIT_LATE]++;
+	for (__u32 i = 0; i < MAX_SAMPLERS && i < fusee_samplers; i++) {
+		struct wait_cpu *c = wait_cpu(i);
+		__u32 tid = c ? c->tid : 0;
+
+		if (!tid || (tid == (__u32)ids && chosen))
+			continue;
+		c->tid = 0;
+		if (tid == (__u32)ids) {
+			first->now = i;
+			chosen = ids;
+		} else {
+			c->counts[WAIT_LATE]++;
+		}
+	}
+	return chosen;
+}
+
+/* No sampler that has chosen a thread has its interrupt. */
+FUSEE_FN void give_up(void)
+{
+	for (__u32 i = 0; i < MAX_SAMPLERS && i < fusee_samplers; i++) {
+		struct wait_cpu *c = wait_cpu(i);
+
+		if (!c || !c->tid)
+			continue;
+		c->tid = 0;
+		c->counts[WAIT_NO_ROOM]++;
+	}
+}
+
+/* The interrupt is over. Another sampler has chosen its thread, too: the next comes at once, before
+ * the thread goes on. It cannot be requested before, as this is the same request. Loaded only if
+ * there are several samplers. */
+SEC("raw_tp/irq_work_exit")
+int sampler_again(__u64 *args)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+
+	(void)args;
+	for (__u32 i = 0; i < MAX_SAMPLERS && i < fusee_samplers; i++) {
+		struct wait_cpu *c = wait_cpu(i);
+
+		if (!c || !c->tid || c->tid != tid)
+			continue;
+		if (request_interrupt())
+			give_up();
+		return 0;
+	}
 	return 0;
 }
 
 /* Notes the interrupted thread, and what its sampler said of it. */
 FUSEE_FN void describe(struct record_tick *r, __u64 ids)
 {
-	struct wait_cpu *c = wait_cpu();
+	struct wait_cpu *first = wait_cpu(0), *c = first ? wait_cpu(first->now) : 0;
 
 	r->head.pid = ids >> 32;
 	r->head.tid = ids;
 	r->head.process = 0;
 	r->head.flags = RECORD_CHOSEN;
-	r->head.share = 0;
+	r->head.sampler = first ? first->now : 0;
 	r->period = c ? c->weight : 0;
 	r->words[0] = c ? c->words[0] : 0;
 	r->words[1] = c ? c->words[1] : 0;

@@ -160,15 +160,14 @@ static int open_sampling(struct agent *a, const struct plan *plan)
 {
 	struct unwinder_options list[PLAN_MAX_UNWINDERS];
 	struct unwinder_choice unwinders = plan_unwinders(plan, list);
-	const struct plan_instance *sampler = plan->samplers.n ? plan->samplers.list[0] : NULL;
-	struct chooser_options chooser = {0};
+	struct chooser_options choosers[PLAN_MAX_SAMPLERS];
 	const struct profiler_options o = {
 		.plugin_dir = a->o.plugin_dir,
 		.cache_dir = a->o.cache_dir,
 		.unwinders = &unwinders,
 		.sampler = (enum sampler_choice)plan->sampler,
 		.period_ns = profiler_period_ns(plan->hz > RING_HZ ? plan->hz : RING_HZ),
-		.chooser = plan->samplers.n ? &chooser : NULL,
+		.choosers = {choosers, plan->samplers.n, true},
 		.stack_bytes = (uint32_t)plan->limits.stack_bytes,
 		.ring_bytes = plan->limits.ring_bytes,
 		.kernel = plan->kernel,
@@ -177,10 +176,12 @@ static int open_sampling(struct agent *a, const struct plan *plan)
 		.command_line = "fusee run",
 	};
 
-	if (sampler)
-		chooser = (struct chooser_options){sampler->descriptor, sampler->where,
-						   sampler->options, sampler->noptions,
-						   sampler->period};
+	for (uint32_t i = 0; i < plan->samplers.n; i++) {
+		const struct plan_instance *p = plan->samplers.list[i];
+
+		choosers[i] = (struct chooser_options){p->descriptor, p->where, p->options,
+						       p->noptions, p->period};
+	}
 	a->sampling.loop = a->loop;
 	a->sampling.each_second = each_second;
 	a->sampling.arg = a;

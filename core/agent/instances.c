@@ -66,16 +66,23 @@ static bool same_unwinders(const struct plan *a, const struct plan *b)
 	return same;
 }
 
-uint64_t instances_chosen_period(const struct plan *plan)
+struct wait_periods instances_chosen_periods(const struct plan *plan)
 {
-	return plan->samplers.n ? plan->samplers.list[0]->period : 0;
+	struct wait_periods periods = {0};
+
+	for (; periods.n < plan->samplers.n; periods.n++)
+		periods.at[periods.n] = plan->samplers.list[periods.n]->period;
+	return periods;
 }
 
 static bool same_samplers(const struct plan *a, const struct plan *b)
 {
-	return a->samplers.n == b->samplers.n &&
-	       (!a->samplers.n || (same_instance(a->samplers.list[0], b->samplers.list[0]) &&
-				   a->samplers.list[0]->period == b->samplers.list[0]->period));
+	bool same = a->samplers.n == b->samplers.n;
+
+	for (uint32_t i = 0; same && i < a->samplers.n; i++)
+		same = same_instance(a->samplers.list[i], b->samplers.list[i]) &&
+		       a->samplers.list[i]->period == b->samplers.list[i]->period;
+	return same;
 }
 
 static int check_fixed(struct attempt *t)
@@ -155,7 +162,7 @@ static int new_window(struct attempt *t, const struct plan_instance *plan, struc
 		.loop = t->running->loop,
 		.profiler = &t->running->sampling->profiler,
 		.period_ns = profiler_period_ns(t->plan->hz),
-		.chosen_period = instances_chosen_period(t->plan),
+		.chosen_periods = instances_chosen_periods(t->plan),
 		.drain = drain,
 		.labels = instances_labels_of,
 		.arg = t->running->sampling,

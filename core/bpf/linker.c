@@ -10,12 +10,25 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bpf/internal/constant.h"
 #include "sandbox/loader.h"
 
 #define ATTEMPTS 3   /* a crash, too, may be a lack of memory */
 #define PAUSE_MS 100 /* before the second attempt, twice as long before the third */
 
 /* ---- the child ---- */
+
+static int set_constant(int fd, const struct linker_part *part, size_t len)
+{
+	size_t at;
+	int r = constant_find(part->from, len, part->constant, &at);
+
+	if (r)
+		return r;
+	return pwrite(fd, &part->value, sizeof(part->value), (off_t)at) == sizeof(part->value)
+		       ? 0
+		       : -EIO;
+}
 
 static int add_part(struct bpf_linker *linker, const struct linker_part *part)
 {
@@ -26,6 +39,8 @@ static int add_part(struct bpf_linker *linker, const struct linker_part *part)
 	if (fd < 0)
 		return -errno;
 	r = write(fd, part->from, len) == (ssize_t)len ? 0 : -ENOSPC;
+	if (!r && part->constant)
+		r = set_constant(fd, part, len);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!r)
 		r = bpf_linker__add_file(linker, path, NULL);

@@ -9,6 +9,7 @@
 
 #include <fusee/labeler.h>
 
+#include "bpf/internal/constant.h"
 #include "bpf/internal/sampler_state.h"
 
 FUSEE_EMBED(sampler_bpf, "sampler.bpf.o");
@@ -80,14 +81,28 @@ static struct linker_part part_of(const struct bpf_sampler *b, int unwinder)
 	const struct fusee_plugin *d = b->set->instances[unwinder]->descriptor;
 	const struct fusee_unwinder_ops *ops = d->ops;
 
-	return (struct linker_part){d->name, ops->bpf, ops->bpf_end};
+	return (struct linker_part){.name = d->name, .from = ops->bpf, .to = ops->bpf_end};
 }
 
-static struct linker_part chooser_part(const struct fusee_instance *chooser)
+#define NUMBER "fusee_sampler_number" /* of fusee/sampler_kernel.h */
+#define OTHER_ABI "it was built for another version of the plugin ABI: build it again"
+
+static struct linker_part chooser_part(const struct fusee_instance *chooser, uint32_t number)
 {
 	const struct fusee_sampler_ops *ops = chooser->descriptor->ops;
 
-	return (struct linker_part){chooser->descriptor->name, ops->bpf, ops->bpf_end};
+	return (struct linker_part){chooser->descriptor->name, ops->bpf, ops->bpf_end, NUMBER,
+				    number};
+}
+
+/* An object that was built before there could be several has no number. */
+static bool has_number(const struct linker_part *part)
+{
+	size_t at;
+
+	return !constant_find(part->from,
+			      (size_t)((const char *)part->to - (const char *)part->from), NUMBER,
+			      &at);
 }
 
 bool sampler_object_is_chooser(const struct bpf_program *p)
@@ -117,7 +132,7 @@ static const char *wrong_programs(const struct bpf_object *object)
  * begin; NULL: with any. */
 static const char *wrong_maps(const struct bpf_object *object, const char *prefix)
 {
-	const char *wrong = "it was built for another version of the plugin ABI: build it again";
+	const char *wrong = OTHER_ABI;
 	struct bpf_map *map;
 
 	bpf_object__for_each_map(map, object)
@@ -146,7 +161,7 @@ static struct bpf_object *open_part(const struct linker_part *part)
 const char *sampler_object_wrong_step(const struct fusee_plugin *d)
 {
 	const struct fusee_unwinder_ops *ops = d->ops;
-	const struct linker_part part = {d->name, ops->bpf, ops->bpf_end};
+	const struct linker_part part = {.name = d->name, .from = ops->bpf, .to = ops->bpf_end};
 	struct bpf_object *object = open_part(&part);
 	const char *wrong = !object ? "it is no BPF object"
 			    : bpf_object__next_program(object, NULL)
@@ -179,13 +194,15 @@ int sampler_object_check_labeler(struct fusee_instance *labeler, char **why)
 
 int sampler_object_check_chooser(const struct fusee_instance *chooser, char **why)
 {
-	const struct linker_part part = chooser_part(chooser);
+	const struct linker_part part = chooser_part(chooser, 0);
 	struct bpf_object *object = open_part(&part);
 	const char *wrong = object ? wrong_programs(object) : "it is no BPF object";
 
 	if (!wrong)
 		wrong = wrong_maps(object, part.name);
 	bpf_object__close(object);
+	if (!wrong && !has_number(&part))
+		wrong = OTHER_ABI;
 	if (!wrong)
 		return 0;
 	if (asprintf(why, "the BPF half of %s: %s", chooser->name, wrong) < 0)
@@ -199,11 +216,14 @@ uint32_t sampler_object_parts(const struct bpf_sampler *b, bool waits, int langu
 	uint32_t n = 0;
 
 	if (waits)
-		parts[n++] = (struct linker_part){"waits", waits_bpf, waits_bpf_end};
+		parts[n++] = (struct linker_part){"waits", waits_bpf, waits_bpf_end,
+						  "fusee_samplers", waits_samplers(b)};
 	else if (b->probes.sampled)
-		parts[n++] = (struct linker_part){"probes", probes_bpf, probes_bpf_end};
+		parts[n++] = (struct linker_part){
+			.name = "probes", .from = probes_bpf, .to = probes_bpf_end};
 	else
-		parts[n++] = (struct linker_part){"sampler", sampler_bpf, sampler_bpf_end};
+		parts[n++] = (struct linker_part){
+			.name = "sampler", .from = sampler_bpf, .to = sampler_bpf_end};
 	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
 		if (b->unwinder[i] >= 0)
 			parts[n++] = part_of(b, b->unwinder[i]);
@@ -211,8 +231,8 @@ uint32_t sampler_object_parts(const struct bpf_sampler *b, bool waits, int langu
 		parts[n++] = part_of(b, b->labeler);
 	if (language >= 0)
 		parts[n++] = part_of(b, language);
-	else if (waits)
-		parts[n++] = chooser_part(b->waits.chooser);
+	for (uint32_t i = 0; language < 0 && waits && i < waits_samplers(b); i++)
+		parts[n++] = chooser_part(b->waits.choosers->at[i], i);
 	return n;
 }
 

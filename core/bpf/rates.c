@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include <fusee/sampler.bpf.h>
-
 #include "base/clock.h"
 #include "bpf/sampler_events.h"
 #include "bpf/internal/sampler_state.h"
@@ -17,13 +15,6 @@ _Static_assert(BPF_RATE_NONE == PERIOD_NONE && BPF_RATE_ANY == PERIOD_ANY, "the 
 bool bpf_rates_work(const struct bpf_sampler *b)
 {
 	return !b->foreign_pids;
-}
-
-static void count(struct bpf_sampler *b, pid_t pid, uint32_t more)
-{
-	if (b->waits.scope)
-		__atomic_add_fetch(&b->waits.scope->entries[(uint32_t)pid % FUSEE_SAMPLER_ENTRIES],
-				   more, __ATOMIC_RELEASE);
 }
 
 /* Since when threads of the process are followed as they leave their CPUs: waits of those that are
@@ -45,7 +36,7 @@ static int set(struct bpf_sampler *b, pid_t pid, const struct process_rate *rate
 	if (b->foreign_pids)
 		return -EXDEV;
 	if (!bpf_map_update_elem(b->fds.rates, &pid, rate, BPF_NOEXIST)) {
-		count(b, pid, 1);
+		waits_count(b, pid, 1);
 		return 0;
 	}
 	if (errno != EEXIST)
@@ -84,7 +75,7 @@ void bpf_rates_set_share(struct bpf_sampler *b, uint8_t share)
 void bpf_rates_remove(struct bpf_sampler *b, pid_t pid)
 {
 	if (!b->foreign_pids && !bpf_map_delete_elem(b->fds.rates, &pid))
-		count(b, pid, -1u);
+		waits_count(b, pid, -1u);
 }
 
 bool bpf_rates_has(const struct bpf_sampler *b, pid_t pid)

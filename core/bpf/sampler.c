@@ -77,9 +77,10 @@ static int attach(struct bpf_sampler *b, struct bpf_program *p, uint32_t link)
 static int attach_tracepoints(struct bpf_sampler *b)
 {
 	static const char *const names[] = {"sampler_fork", "sampler_exec",   "sampler_exit",
-					    "sampler_free", "sampler_mapped", "sampler_tick"};
+					    "sampler_free", "sampler_mapped", "sampler_tick",
+					    "sampler_again"};
 	struct bpf_object *object = b->waits.object ? b->waits.object : b->object;
-	uint32_t n = sizeof(names) / sizeof(*names) - (b->waits.object ? 0 : 1);
+	uint32_t n = 5 + (b->waits.object != NULL) + (waits_samplers(b) > 1);
 	struct bpf_program *p;
 	int r = 0;
 
@@ -223,7 +224,7 @@ static int load(struct bpf_sampler *b, char **why)
 	int r = size_maps(b);
 
 	if (!r && b->waits.sampled)
-		r = waits_prepare(b->object, possible_cpus());
+		r = waits_prepare(b, b->object, possible_cpus());
 	if (!r && b->probes.sampled)
 		r = inuse_prepare(b, b->object);
 	if (!r)
@@ -291,9 +292,9 @@ static struct bpf_sampler *new_sampler(const struct plugin_set *set,
 	if (!b)
 		return NULL;
 	b->set = set;
-	b->waits.chooser = o->chooser;
-	b->waits.sampled = o->chooser && !o->beside;
-	b->waits.beside = o->chooser && o->beside;
+	b->waits.choosers = o->choosers && o->choosers->n ? o->choosers : NULL;
+	b->waits.sampled = b->waits.choosers && !o->beside;
+	b->waits.beside = b->waits.choosers && o->beside;
 	b->probes.sampled = o->probes != NULL;
 	b->inuse.followed = o->probes && o->in_use;
 	b->worker = o->worker;
@@ -309,8 +310,8 @@ static int check_objects(const struct bpf_sampler *b, char **why)
 
 	if (b->labeler >= 0)
 		r = sampler_object_check_labeler(b->set->instances[b->labeler], why);
-	if (!r && b->waits.chooser)
-		r = sampler_object_check_chooser(b->waits.chooser, why);
+	for (uint32_t i = 0; !r && i < waits_samplers(b); i++)
+		r = sampler_object_check_chooser(b->waits.choosers->at[i], why);
 	return r;
 }
 

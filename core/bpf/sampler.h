@@ -26,9 +26,9 @@ struct bpf_sampler_options {
 	/* Map chunks, of up to 24 executable mappings of a process each; 0: 448, and 32 for each
 	 * CPU. */
 	uint32_t chunks;
-	/* A sampler, borrowed until bpf_sampler_close(): its program chooses the samples, see
-	 * bpf/waits.h; NULL: samples are ticks of events. */
-	const struct fusee_instance *chooser;
+	/* Samplers, borrowed until bpf_sampler_close(): their programs choose the samples, see
+	 * bpf/waits.h; NULL, or none: samples are ticks of events. */
+	const struct chooser_set *choosers;
 	bool beside; /* ticks are samples too */
 	/* Not NULL: its samples are hits of these: bpf/probes.h. Borrowed for bpf_sampler_open().
 	 */

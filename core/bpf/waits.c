@@ -57,29 +57,82 @@ static int open_ring(int outer, uint32_t cpu, size_t page, struct wait_ring *r)
 	return 0;
 }
 
-static struct fusee_sampler_scope *map_scope(int fd)
+/* ---- what each sampler has of its own ---- */
+
+_Static_assert(MAX_SAMPLERS == PLUGIN_MAX_SAMPLERS, "a map for each");
+
+#define WAITERS "sampler_waiters_"
+#define STORAGE "sampler_storage_"
+
+static char *map_scopes(int fd, uint32_t n)
 {
-	void *at = mmap(NULL, sizeof(struct fusee_sampler_scope), PROT_READ | PROT_WRITE,
+	void *at = mmap(NULL, n * sizeof(struct fusee_sampler_scope), PROT_READ | PROT_WRITE,
 			MAP_SHARED, fd, 0);
 
 	return at == MAP_FAILED ? NULL : at;
 }
 
-/* Storage of threads is used by programs where kernel_has(task_pt_regs), as bpf/waiters.h says. */
-int waits_prepare(struct bpf_object *object, uint32_t cpus)
-{
-	struct bpf_map *wakes = bpf_object__find_map_by_name(object, "sampler_wait_wakes");
-	struct bpf_map *storage = bpf_object__find_map_by_name(object, "sampler_storage");
-	int r;
+/* Elements of an array are a multiple of 8 bytes apart. */
+_Static_assert(sizeof(struct fusee_sampler_scope) % 8 == 0, "scopes are apart");
 
-	if (!wakes || !storage)
-		return -ENOENT;
-	r = bpf_map__set_max_entries(wakes, cpus);
-	if (r)
-		return r;
-	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs, NULL) == 1)
-		return 0;
-	return bpf_map__set_autocreate(storage, false);
+static struct fusee_sampler_scope *scope_of(const struct bpf_sampler *b, uint32_t sampler)
+{
+	return (struct fusee_sampler_scope *)b->waits.scope + sampler;
+}
+
+void waits_count(struct bpf_sampler *b, pid_t pid, uint32_t more)
+{
+	for (uint32_t i = 0; b->waits.scope && i < waits_samplers(b); i++)
+		__atomic_add_fetch(&scope_of(b, i)->entries[(uint32_t)pid % FUSEE_SAMPLER_ENTRIES],
+				   more, __ATOMIC_RELEASE);
+}
+
+/* Is it a sampler's own map, of a number that is not used, or storage where there is none? */
+static bool is_unused(const char *name, uint32_t samplers, bool storage)
+{
+	bool is_storage = !strncmp(name, STORAGE, strlen(STORAGE));
+
+	if (!is_storage && strncmp(name, WAITERS, strlen(WAITERS)) != 0)
+		return false;
+	name += is_storage ? strlen(STORAGE) : strlen(WAITERS);
+	return strtoul(name, NULL, 10) >= samplers || (is_storage && !storage);
+}
+
+/* Storage of threads is used by programs where kernel_has(task_pt_regs), as bpf/waiters.h says. */
+static int exclude_unused(const struct bpf_sampler *b, struct bpf_object *object)
+{
+	bool storage = libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs,
+					       NULL) == 1;
+	struct bpf_map *map;
+	int r = 0;
+
+	bpf_object__for_each_map(map, object)
+	{
+		if (!r && is_unused(bpf_map__name(map), waits_samplers(b), storage))
+			r = bpf_map__set_autocreate(map, false);
+	}
+	return r;
+}
+
+int waits_prepare(const struct bpf_sampler *b, struct bpf_object *object, uint32_t cpus)
+{
+	const struct {
+		const char *name;
+		uint32_t n;
+	} sizes[] = {
+		{"sampler_wait_wakes", cpus},
+		{"sampler_wait_cpus", waits_samplers(b)},
+		{"sampler_scope", waits_samplers(b)},
+	};
+	struct bpf_program *again = bpf_object__find_program_by_name(object, "sampler_again");
+	int r = again ? bpf_program__set_autoload(again, waits_samplers(b) > 1) : -ENOENT;
+
+	for (uint32_t i = 0; !r && i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(object, sizes[i].name);
+
+		r = map ? bpf_map__set_max_entries(map, sizes[i].n) : -ENOENT;
+	}
+	return r ? r : exclude_unused(b, object);
 }
 
 /* A tick may interrupt the walk of a wait, so what a walk writes is each object's own. */
@@ -108,6 +161,10 @@ int waits_share_maps(struct bpf_object *to, struct bpf_object *from, bool all)
 		struct bpf_map *first = bpf_object__find_map_by_name(from, name);
 		int r;
 
+		if (first && all && bpf_map__fd(first) < 0 && is_unused(name, 0, false)) {
+			bpf_map__set_autocreate(map, false);
+			continue;
+		}
 		if (!first || bpf_map__is_internal(map) || bpf_map__fd(first) < 0 ||
 		    (!all && !is_shared(name)))
 			continue;
@@ -129,7 +186,7 @@ static int load_object(struct bpf_sampler *b, uint32_t cpus)
 	if (!r)
 		r = waits_share_maps(object, b->object, false);
 	if (!r)
-		r = waits_prepare(object, cpus);
+		r = waits_prepare(b, object, cpus);
 	return r ? r : bpf_object__load(object);
 }
 
@@ -149,8 +206,8 @@ void waits_set_scope(struct bpf_sampler *b)
 {
 	const struct sampler_settings *o = b->settings;
 
-	if (b->waits.scope)
-		__atomic_store_n(&b->waits.scope->all,
+	for (uint32_t i = 0; b->waits.scope && i < waits_samplers(b); i++)
+		__atomic_store_n(&scope_of(b, i)->all,
 				 o->default_period != PERIOD_NONE || o->groups, __ATOMIC_RELEASE);
 }
 
@@ -169,7 +226,7 @@ int waits_open(struct bpf_sampler *b)
 	if (!b->waits.rings)
 		return -ENOMEM;
 	b->waits.n = (uint32_t)ncpus;
-	b->waits.scope = map_scope(scope);
+	b->waits.scope = map_scopes(scope, waits_samplers(b));
 	if (!b->waits.scope)
 		return -errno;
 	waits_set_scope(b);
@@ -186,7 +243,7 @@ void waits_close(struct bpf_sampler *b)
 		close_ring(&b->waits.rings[i], page);
 	free(b->waits.rings);
 	if (b->waits.scope)
-		munmap(b->waits.scope, sizeof(*b->waits.scope));
+		munmap(b->waits.scope, waits_samplers(b) * sizeof(struct fusee_sampler_scope));
 	if (b->waits.beside)
 		bpf_object__close(b->waits.object);
 }
@@ -203,21 +260,29 @@ void bpf_waits_make_room(struct bpf_sampler *b)
 
 /* ---- the programs ---- */
 
-void bpf_waits_set_period(struct bpf_sampler *b, uint64_t period_ns)
+void bpf_waits_set_periods(struct bpf_sampler *b, const uint64_t *periods)
 {
 	if (!b->waits.scope)
 		return;
-	if (period_ns)
+	if (periods)
 		__atomic_store_n(&b->settings->wait_began, clock_now(), __ATOMIC_RELAXED);
-	__atomic_store_n(&b->waits.scope->period, period_ns >> 32 ? 0 : period_ns,
-			 __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < waits_samplers(b); i++) {
+		uint64_t period = periods && !(periods[i] >> 32) ? periods[i] : 0;
+
+		__atomic_store_n(&scope_of(b, i)->period, period, __ATOMIC_RELEASE);
+	}
 }
 
-void bpf_waits_counts(const struct bpf_sampler *b, uint64_t counts[WAIT_RESULT_COUNT])
+uint32_t bpf_waits_samplers(const struct bpf_sampler *b)
+{
+	return waits_samplers(b);
+}
+
+void bpf_waits_counts(const struct bpf_sampler *b, uint32_t sampler,
+		      uint64_t counts[WAIT_RESULT_COUNT])
 {
 	struct wait_cpu *cpus = b->waits.n ? calloc(b->waits.n, sizeof(*cpus)) : NULL;
-	uint32_t zero = 0;
-	bool read = cpus && !bpf_map_lookup_elem(b->waits.cpus, &zero, cpus);
+	bool read = cpus && !bpf_map_lookup_elem(b->waits.cpus, &sampler, cpus);
 
 	for (uint32_t i = 0; i < WAIT_RESULT_COUNT; i++) {
 		counts[i] = 0;

@@ -9,11 +9,14 @@
 /* The keys of enum wait_result. */
 extern const char *const wait_result_texts[WAIT_RESULT_COUNT];
 
-/* From now on waits that end are samples: those of this length in ns for certain, shorter waits
- * with the probability of the ratio. 0: no waits are. Less than 4 s. */
-void bpf_waits_set_period(struct bpf_sampler *, uint64_t period_ns);
+/* From now on events of samplers are samples, by the period of each, in its unit: those of this
+ * value for certain, less with the probability of the ratio. NULL, or 0: none are. Below 2^32. */
+void bpf_waits_set_periods(struct bpf_sampler *, const uint64_t *periods);
+/* How many samplers there are. */
+uint32_t bpf_waits_samplers(const struct bpf_sampler *);
 /* Makes room for further samples: to be called whenever the rings are read. */
 void bpf_waits_make_room(struct bpf_sampler *);
-/* Since it was opened, by enum wait_result. Zeros: it was not opened for waits. */
-void bpf_waits_counts(const struct bpf_sampler *, uint64_t counts[WAIT_RESULT_COUNT]);
+/* Of one of them since it was opened, by enum wait_result. Zeros: it was not opened for waits. */
+void bpf_waits_counts(const struct bpf_sampler *, uint32_t sampler,
+		      uint64_t counts[WAIT_RESULT_COUNT]);
 #endif

@@ -130,8 +130,8 @@ static const struct cli_option options[] = {
 	{"rate", 'F', "HZ", "samples a second of CPU time; default 99", CLI_RATE,
 	 MEMBER(session.o.hz)},
 	{"event", 'e', "EVENT",
-	 "what is sampled, in place of CPU time: offcpu (time in which\n"
-	 "threads wait), alloc, inuse (memory), cycles, page-faults .., a\n"
+	 "what is sampled, in place of CPU time: offcpu (waits; or :hz=N)\n"
+	 "and other samplers, alloc, inuse (memory), cycles, page-faults .., a\n"
 	 "tracepoint as sched:sched_switch, or calls: uprobe:PATH:FUNCTION",
 	 CLI_CALL, .set = set_event},
 	{"period", 'c', "N", "a sample for each N events of -e; default by the event", CLI_COUNT,
@@ -327,7 +327,7 @@ static void show_progress(struct session *s, bool key)
 	fprintf(stderr, "\r\033[K  %llu:%02llu   ", (unsigned long long)(ns / 60000000000u),
 		(unsigned long long)(ns / 1000000000u % 60));
 	if (!*s->o.event.name && ns)
-		fprintf(stderr, "%.2f CPUs   ", (double)(p.weight_ns - p.chosen) / (double)ns);
+		fprintf(stderr, "%.2f CPUs   ", (double)p.weight_ns / (double)ns);
 	fprintf(stderr, "%s samples   %s lost", text_number(samples, losses.due),
 		text_number(lost, losses.lost));
 	fflush(stderr);

@@ -95,7 +95,7 @@ static int by_weight(const void *a, const void *b)
 	return x->weight > y->weight ? -1 : x->weight < y->weight;
 }
 
-/* The sum of the samples of CPU time; the rest is of waits. */
+/* The sum of the samples of CPU time, or of events. */
 static uint64_t cpu_weight(const struct collector *c)
 {
 	uint64_t sum = 0;
@@ -108,9 +108,22 @@ static uint64_t cpu_weight(const struct collector *c)
 	return sum;
 }
 
-/* Weights by process name; *n of them, the greatest first. waits: with those of waits. NULL: no
- * memory. */
-static struct share *shares_of(const struct collector *c, bool waits, uint32_t *n)
+/* The sum of what this sampler has chosen. */
+static uint64_t chosen_weight(const struct collector *c, uint32_t sampler)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 1; i < c->samples.n; i++) {
+		const struct sample_key *k = c->samples.entries[i].key;
+
+		sum += k->part && k->sampler == sampler ? c->sums[i].weight : 0;
+	}
+	return sum;
+}
+
+/* Weights by process name; *n of them, the greatest first. chosen: those of the first sampler.
+ * NULL: no memory. */
+static struct share *shares_of(const struct collector *c, bool chosen, uint32_t *n)
 {
 	struct share *all = calloc(c->processes.n + 1, sizeof(*all));
 
@@ -120,7 +133,7 @@ static struct share *shares_of(const struct collector *c, bool waits, uint32_t *
 		const char *name = c->collected[k->process].name;
 		uint32_t at = 0;
 
-		if (k->part && !waits)
+		if ((k->part != 0) != chosen || k->sampler)
 			continue;
 		while (at < *n && strcmp(all[at].name, name))
 			at++;
@@ -133,18 +146,19 @@ static struct share *shares_of(const struct collector *c, bool waits, uint32_t *
 	return all;
 }
 
-/* One line with as many processes as fit; with --wall by their CPU time. */
+/* One line with as many processes as fit: by their CPU time, or by the first sampler. */
 static void put_processes(const struct top *t, const struct collector *c, uint32_t columns,
 			  struct buf *out)
 {
-	uint64_t weight_ns = t->s.o.wall ? cpu_weight(c) : c->weight_ns;
+	bool chosen = t->s.o.event.chosen;
+	uint64_t weight = chosen ? chosen_weight(c, 0) : cpu_weight(c);
 	uint32_t n, used = 0;
-	struct share *all = shares_of(c, !t->s.o.wall, &n);
+	struct share *all = shares_of(c, chosen, &n);
 
 	for (uint32_t i = 0; all && i < n; i++) {
 		char text[128];
 		int len = snprintf(text, sizeof(text), "  %.40s %.1f %%", all[i].name,
-				   100.0 * (double)all[i].weight / (double)weight_ns);
+				   100.0 * (double)all[i].weight / (double)weight);
 
 		if (len < 0 || used + (uint32_t)len > columns)
 			break;
@@ -155,66 +169,87 @@ static void put_processes(const struct top *t, const struct collector *c, uint32
 	free(all);
 }
 
-/* "1.93 CPUs busy", with --wall ", 8.02 threads off the CPU", "8.02 threads off the CPU",
+/* ", 8.02 threads off the CPU", ", 311 forks a second" of each sampler */
+static void put_chosen(const struct top *t, const struct collector *c, uint64_t elapsed,
+		       const char *comma, struct buf *out)
+{
+	char number[32];
+
+	for (uint32_t i = 0; i < t->s.o.choosers.n; i++) {
+		const struct fusee_plugin *d = t->s.o.choosers.at[i].descriptor;
+		const struct fusee_sampler_ops *ops = plugin_sampler_ops(d);
+		double each = elapsed ? (double)chosen_weight(c, i) / (double)elapsed : 0;
+
+		if (ops->flags & FUSEE_SAMPLER_TIME)
+			buf_printf(out, "%s%.2f threads %.80s", comma, each, ops->amount);
+		else
+			buf_printf(out, "%s%s %.80s a second", comma,
+				   text_number(number, (uint64_t)(each * 1e9)), d->name);
+		comma = ", ";
+	}
+}
+
+/* "1.93 CPUs busy", "1.93 CPUs busy, 8.02 threads off the CPU", "8.02 threads off the CPU",
  * "12,345 page-faults a second", "12,345 bytes allocated a second" */
 static void put_load(const struct top *t, const struct collector *c, uint64_t elapsed,
-		     char text[128])
+		     struct buf *out)
 {
-	const struct fusee_sampler_ops *chosen = t->s.o.event.chosen;
-	double each = elapsed ? (double)c->weight_ns / (double)elapsed : 0;
-	double busy = elapsed ? (double)cpu_weight(c) / (double)elapsed : 0;
+	double each = elapsed ? (double)cpu_weight(c) / (double)elapsed : 0;
 	char number[32], used[32];
 
-	if (t->s.o.wall)
-		snprintf(text, 128, "%.2f CPUs busy, %.2f threads wait", busy, each - busy);
-	else if (!*t->s.o.event.name)
-		snprintf(text, 128, "%.2f CPUs busy", each);
-	else if (chosen && chosen->flags & FUSEE_SAMPLER_TIME)
-		snprintf(text, 128, "%.2f threads %.80s", each, chosen->amount);
+	if (!*t->s.o.event.name)
+		buf_printf(out, "%.2f CPUs busy", each);
 	else if (t->s.o.event.in_use)
-		snprintf(text, 128, "%s bytes in use, %s allocated a second",
-			 text_number(used, t->s.in_use.totals.bytes),
-			 text_number(number, (uint64_t)(each * 1e9)));
-	else
-		snprintf(text, 128, "%s %.80s a second",
-			 text_number(number, (uint64_t)(each * 1e9)),
-			 session_is_alloc(&t->s.o) ? "bytes allocated"
-			 : t->s.o.event.probes     ? "calls"
-						   : t->s.o.event.name);
+		buf_printf(out, "%s bytes in use, %s allocated a second",
+			   text_number(used, t->s.in_use.totals.bytes),
+			   text_number(number, (uint64_t)(each * 1e9)));
+	else if (!t->s.o.event.chosen)
+		buf_printf(out, "%s %.80s a second", text_number(number, (uint64_t)(each * 1e9)),
+			   session_is_alloc(&t->s.o) ? "bytes allocated"
+			   : t->s.o.event.probes     ? "calls"
+						     : t->s.o.event.name);
+	put_chosen(t, c, elapsed, *t->s.o.event.name ? "" : ", ", out);
 }
 
 static void put_head(const struct top *t, const struct collector *c, uint64_t elapsed,
 		     uint32_t columns, struct buf *out)
 {
-	char clock[16], line[384], samples[32], truncated[32], lost[32], load[128];
+	char clock[16], line[1024], samples[32], truncated[32], lost[32];
+	struct buf load = {0};
 	time_t now = time(NULL);
 	struct tm tm;
 
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
-	put_load(t, c, elapsed, load);
+	put_load(t, c, elapsed, &load);
+	buf_add(&load, "", 1);
 	snprintf(line, sizeof(line),
 		 "fusee top %s%s   %s   %s samples in %.1f s, %s truncated, %s lost", clock,
-		 t->held ? "  held" : "", load, text_number(samples, t->window.losses.due),
-		 (double)elapsed / 1e9, text_number(truncated, t->window.losses.truncated),
+		 t->held ? "  held" : "", load.error ? "" : load.p,
+		 text_number(samples, t->window.losses.due), (double)elapsed / 1e9,
+		 text_number(truncated, t->window.losses.truncated),
 		 text_number(lost, t->window.losses.lost));
 	buf_printf(out, "%.*s\n", (int)columns, line);
+	buf_fini(&load);
 }
 
-/* With --wall the functions of both types. */
+/* The functions of each type. */
 static void put_functions(const struct top *t, const struct fusee_profile *p,
 			  struct render_options *o, struct buf *out)
 {
-	if (t->s.o.wall)
-		o->rows = o->rows > 8 ? (o->rows - 4) / 2 : 2;
-	if (t->s.o.event.chosen && t->s.o.event.chosen->flags & FUSEE_SAMPLER_TIME)
-		render_waits(p, o, out);
-	else
-		render_hottest(p, o, out);
-	if (!t->s.o.wall)
-		return;
-	buf_str(out, "\n  off the CPU:\n\n");
-	o->type = "off_cpu";
-	render_waits(p, o, out);
+	const struct session_choosers *c = &t->s.o.choosers;
+	uint32_t first = session_is_beside(&t->s.o) ? 0 : 1, n = c->n + !first, titles = 4 * n;
+
+	if (n > 1)
+		o->rows = o->rows > titles ? (o->rows - titles + 4) / n : 2;
+	o->rows = o->rows < 2 ? 2 : o->rows;
+	session_table(first ? plugin_sampler_ops(c->at[0].descriptor) : NULL)(p, o, out);
+	for (uint32_t i = first; i < c->n; i++) {
+		const struct fusee_sampler_ops *ops = plugin_sampler_ops(c->at[i].descriptor);
+
+		buf_printf(out, "\n  %s:\n\n", ops->amount);
+		o->type = ops->type;
+		session_table(ops)(p, o, out);
+	}
 }
 
 static void draw(struct top *t, const struct collector *c, const struct fusee_profile *p)
@@ -269,6 +304,7 @@ static void on_symbolized(void *arg)
 	struct top *t = arg;
 	struct collector *c = t->window.collector;
 	const struct build_options o = session_build_options(&t->s);
+	const struct build_lost lost = build_lost_weights(&t->s.profiler, &o);
 	const struct fusee_profile *p;
 	struct builder *b = NULL;
 	int r = builder_new(&b);
@@ -277,7 +313,7 @@ static void on_symbolized(void *arg)
 		r = build_profile(b, &t->s.profiler, c, &o);
 	if (!r) {
 		builder_profile(b)->duration_ns = t->window.end_ns - c->start_ns;
-		build_losses(b, &t->window.losses, o.period_ns);
+		build_losses(b, &t->window.losses, &lost);
 		r = builder_finish(b, &p);
 	}
 	if (!r && !t->held)

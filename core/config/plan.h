@@ -19,7 +19,7 @@ struct script;
 #define PLAN_MAX_SINKS 64 /* bits of struct policy_answer.sinks */
 #define PLAN_MAX_DISCOVERIES 64
 #define PLAN_MAX_UNWINDERS 32
-#define PLAN_MAX_SAMPLERS 1 /* beside CPU time */
+#define PLAN_MAX_SAMPLERS PLUGIN_MAX_SAMPLERS /* beside CPU time */
 #define PLAN_MAX_CALLBACKS 16
 #define PLAN_MAX_ERRORS 20
 

@@ -316,9 +316,9 @@ static bool may_add(struct plan_builder *b, const struct kind_list *l, const str
 {
 	if (*l->n >= l->max)
 		plan_builder_error(b, where, "more than %u %s in one plan", l->max, l->name);
-	else if (first && d->kind == FUSEE_UNWINDER)
-		plan_builder_error(b, where, "unwind.%s: given twice, first at %s", d->name,
-				   first->where);
+	else if (first && (d->kind == FUSEE_UNWINDER || d->kind == FUSEE_SAMPLER))
+		plan_builder_error(b, where, "%s.%s: given twice, first at %s",
+				   plugin_kind_name(d->kind), d->name, first->where);
 	else
 		return true;
 	return false;

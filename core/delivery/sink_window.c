@@ -64,12 +64,11 @@ static struct build_options options_of(const struct closed *closed, enum build_p
 {
 	const struct sink_window *sink = closed->sink;
 	const struct sink_window_context *context = &sink->context;
-	bool rules = window_labels_has_rules(sink->relabeled), chosen = part == BUILD_CHOSEN;
+	bool rules = window_labels_has_rules(sink->relabeled);
 
 	return (struct build_options){
 		.part = part,
-		.chosen = chosen,
-		.period_ns = chosen ? context->chosen_period : context->period_ns,
+		.period_ns = context->period_ns,
 		.labels = rules ? window_labels_of : sink->context.labels,
 		.group = rules ? window_labels_group : NULL,
 		.arg = rules ? sink->relabeled : sink->context.arg,
@@ -153,26 +152,36 @@ static void put_profile(struct closed *closed, const struct build_options *optio
 /* Lost ticks are of no label set. */
 static bool has_lost(const struct closed *closed, const struct build_options *o)
 {
-	return !o->one_set && build_window_has_lost(&closed->window, o->part);
+	return !o->one_set && build_window_has_lost(&closed->window, o);
 }
 
-/* CPU time and what a sampler chose are profiles of their own. */
+static bool is_worth(const struct closed *closed, const struct build_options *o)
+{
+	return samples_of(closed->window.collector, o) || has_lost(closed, o);
+}
+
+/* CPU time and what each sampler chose are profiles of their own. */
 static void put(struct closed *closed, bool one_set, uint32_t set)
 {
-	const struct collector *c = closed->window.collector;
-	struct build_options cpu, chosen;
+	const struct wait_periods *periods = &closed->sink->context.chosen_periods;
+	struct build_options cpu = options_of(closed, BUILD_CPU, one_set, set),
+			     chosen = options_of(closed, BUILD_CHOSEN, one_set, set);
+	bool any = false;
 
-	if (!closed->sink->context.chosen_period) {
-		cpu = options_of(closed, BUILD_ALL, one_set, set);
-		put_profile(closed, &cpu);
-		return;
+	if (!periods->n)
+		cpu.part = BUILD_ALL;
+	for (uint32_t i = 0; i < periods->n; i++) {
+		chosen.sampler = i;
+		any |= samples_of(closed->window.collector, &chosen) != 0;
 	}
-	cpu = options_of(closed, BUILD_CPU, one_set, set);
-	chosen = options_of(closed, BUILD_CHOSEN, one_set, set);
-	if (samples_of(c, &cpu) || !samples_of(c, &chosen) || has_lost(closed, &cpu))
+	if (!any || is_worth(closed, &cpu))
 		put_profile(closed, &cpu);
-	if (samples_of(c, &chosen) || has_lost(closed, &chosen))
-		put_profile(closed, &chosen);
+	for (uint32_t i = 0; i < periods->n; i++) {
+		chosen.sampler = i;
+		chosen.period_ns = periods->at[i];
+		if (is_worth(closed, &chosen))
+			put_profile(closed, &chosen);
+	}
 }
 
 /* Counts the samples that rules exclude. true: others remain. */

@@ -19,8 +19,9 @@
 struct sink_window_context {
 	struct loop *loop;
 	struct profiler *profiler;
-	uint64_t period_ns;       /* of the plan's default rate */
-	uint64_t chosen_period;   /* of a sampler, which has profiles of its own; 0: none */
+	uint64_t period_ns; /* of the plan's default rate */
+	/* Of samplers, each of which has profiles of its own. */
+	struct wait_periods chosen_periods;
 	void (*drain)(void *arg); /* drains the rings into the open windows */
 	/* The labels of a label set, valid until the next call. */
 	const struct fusee_label *(*labels)(void *arg, uint32_t set, uint32_t *n);

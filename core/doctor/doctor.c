@@ -192,9 +192,11 @@ static void check_files(struct report *r)
 
 /* Loads and unloads the BPF sampler itself, with the sampler of a plugin or, NULL, for CPU time. 0,
  * or -errno with the reason. */
-static int try_bpf_sampler(const struct fusee_instance *chooser, char **why)
+static int try_bpf_sampler(struct fusee_instance *chooser, char **why)
 {
-	struct bpf_sampler_options o = {.table_bytes = 1u << 20, .chunks = 1, .chooser = chooser};
+	const struct chooser_set choosers = {.at = {chooser}, .n = chooser ? 1 : 0};
+	struct bpf_sampler_options o = {
+		.table_bytes = 1u << 20, .chunks = 1, .choosers = &choosers};
 	char *plugins = plugin_default_dir();
 	struct bpf_sampler *b = NULL;
 	struct plugin_set set = {0};

@@ -211,10 +211,10 @@ static int ioctl_all(struct perf_stream *s, unsigned long request)
 	return r;
 }
 
-static void set_wait_period(struct perf_stream *s, uint64_t period_ns)
+static void set_wait_periods(struct perf_stream *s, const struct wait_periods *periods)
 {
-	if (perf_stream_wait_period(s))
-		bpf_waits_set_period(s->o.bpf, period_ns);
+	if (perf_stream_has_waits(s))
+		bpf_waits_set_periods(s->o.bpf, periods ? periods->at : NULL);
 }
 
 static void set_hit_period(struct perf_stream *s, uint32_t period)
@@ -232,19 +232,24 @@ int perf_stream_enable(struct perf_stream *s)
 		bpf_sampler_set_cpu_period(s->o.bpf, s->cpu_period_ns);
 	set_hit_period(s, s->o.hit_period); /* the process that waits to exec is not selected yet */
 	if (!s->o.on_exec)
-		set_wait_period(s, perf_stream_wait_period(s));
+		set_wait_periods(s, &s->o.wait_periods);
 	return ioctl_all(s, PERF_EVENT_IOC_ENABLE);
+}
+
+void perf_stream_count_from_exec(struct perf_stream *s, const struct wait_periods *periods)
+{
+	set_wait_periods(s, periods);
 }
 
 void perf_stream_command_runs(struct perf_stream *s)
 {
-	set_wait_period(s, perf_stream_wait_period(s));
+	set_wait_periods(s, &s->o.wait_periods);
 }
 
 int perf_stream_disable(struct perf_stream *s)
 {
 	s->enabled = false;
-	set_wait_period(s, 0);
+	set_wait_periods(s, NULL);
 	set_hit_period(s, 0);
 	return ioctl_all(s, PERF_EVENT_IOC_DISABLE);
 }

@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "loss/loss.h"
+#include "plugin/plugin.h"
 #include "process/procfs.h"
 #include "unwind/sample.h"
 
@@ -25,6 +27,12 @@ struct record_stack; /* bpf/records.h */
 struct record_missed;
 struct record_emission;
 struct record_labels;
+
+/* The periods of samplers, by their number. */
+struct wait_periods {
+	uint64_t at[PLUGIN_MAX_SAMPLERS];
+	uint32_t n;
+};
 
 struct perf_stream_options {
 	/* Targets: some processes with all their threads, and what these start; or `all` processes;
@@ -36,10 +44,11 @@ struct perf_stream_options {
 	 * that they start. A child then has no period of its own, so that short children are
 	 * sampled by chance. */
 	bool cpus;
-	bool waits;              /* of these CPUs or of `all`: time off the CPU, with bpf */
-	uint32_t hit_period;     /* likewise: hits of probes, whose value it is; 0: none is */
-	uint64_t wait_period_ns; /* of time off the CPU beside what else is sampled; 0: none is */
-	bool on_exec;            /* sampling begins when pids[0] execs */
+	bool waits;          /* of these CPUs or of `all`: only what samplers choose, with bpf */
+	uint32_t hit_period; /* likewise: hits of probes, whose value it is; 0: none is */
+	/* Of samplers of plugins: with `waits`, or beside what else is sampled. */
+	struct wait_periods wait_periods;
+	bool on_exec;                  /* sampling begins when pids[0] execs */
 	const struct event_kind *kind; /* what is sampled, borrowed; NULL: CPU time */
 	/* Of CPU time, or a number of events of the kind. Dynamic: the shortest period, for the
 	 * size of the rings. */
@@ -88,10 +97,11 @@ struct perf_stream_counts {
 	uint64_t unfinished; /* periods of CPU time without a tick: of threads that ended, or
 				slept, before their first */
 	uint64_t invalid;    /* records of the BPF sampler of an unknown kind or a wrong size */
-	uint64_t late;       /* waits that were over before their stack was read */
-	uint64_t unwalked;   /* hits of probes while the CPU read the stack of another */
-	uint64_t throttled;  /* how often the kernel stopped sampling for a while */
-	bool gaps;           /* skipped is counted from sample to sample, not from the total */
+	/* waits that were over before their stack was read, by the number of the sampler */
+	uint64_t late[LOSS_SAMPLERS];
+	uint64_t unwalked;  /* hits of probes while the CPU read the stack of another */
+	uint64_t throttled; /* how often the kernel stopped sampling for a while */
+	bool gaps;          /* skipped is counted from sample to sample, not from the total */
 };
 
 struct perf_stream;
@@ -105,6 +115,9 @@ bool perf_stream_kernel(const struct perf_stream *);
 uint32_t perf_stream_events(const struct perf_stream *); /* that are open */
 /* Enables or disables all events, also those that are added later. 0 or -errno. */
 int perf_stream_enable(struct perf_stream *);
+/* Sets the periods of samplers from now on, before the process that is held execs; 0: those do not
+ * begin yet. */
+void perf_stream_count_from_exec(struct perf_stream *, const struct wait_periods *);
 /* The process that was held has begun: its waits until now were for fusee. */
 void perf_stream_command_runs(struct perf_stream *);
 int perf_stream_disable(struct perf_stream *);

@@ -400,7 +400,7 @@ static void drain(struct perf_stream *s, const struct perf_stream_handlers *on,
 	if (s->behind)
 		limit = r->queued.time - 1;
 	s->horizon_ns = due < limit ? due : limit;
-	if (perf_stream_wait_period(s))
+	if (perf_stream_has_waits(s))
 		bpf_waits_make_room(s->o.bpf);
 	if (s->o.bpf && mode != DRAIN_NOW) /* which follows a drain that has set it */
 		stream_cpus_set_copy_budget(s, clock_now() - began);

@@ -325,11 +325,11 @@ void stream_account_choose(struct perf_stream *s)
 
 /* ---- reading ---- */
 
-static uint64_t late_waits(const struct perf_stream *s)
+static uint64_t late_waits(const struct perf_stream *s, uint32_t sampler)
 {
 	uint64_t counts[WAIT_RESULT_COUNT];
 
-	bpf_waits_counts(s->o.bpf, counts);
+	bpf_waits_counts(s->o.bpf, sampler, counts);
 	return counts[WAIT_LATE] + counts[WAIT_NO_ROOM];
 }
 
@@ -358,12 +358,13 @@ void perf_stream_counts(struct perf_stream *s, struct perf_stream_counts *c)
 	*c = a->records;
 	c->gaps &= !a->missed.broken;
 	a->count(s, c);
-	if (perf_stream_wait_period(s))
-		c->late = late_waits(s);
+	for (uint32_t i = 0; i < s->o.wait_periods.n; i++) {
+		c->late[i] = late_waits(s, i);
+		raise_to(&c->late[i], &a->reported.late[i]); /* counts may not be readable */
+	}
 	if (s->o.hit_period)
 		c->unwalked = unwalked_hits(s);
 	raise_to(&c->unwalked, &a->reported.unwalked);
-	raise_to(&c->late, &a->reported.late); /* counts may not be readable */
 	raise_to(&c->ring_full, &a->reported.ring_full);
 	raise_to(&c->skipped, &a->reported.skipped);
 	raise_to(&c->unfinished, &a->reported.unfinished);

@@ -135,7 +135,7 @@ void stream_cpus_set_copy_budget(struct perf_stream *s, uint64_t took_ns)
 			bytes = free > 0 ? (uint64_t)free : 0;
 	}
 	/* the programs at ticks and those of waits copy as much each */
-	bpf_sampler_begin_round(s->o.bpf, s->o.wait_period_ns ? bytes / 2 : bytes);
+	bpf_sampler_begin_round(s->o.bpf, s->o.wait_periods.n && !s->o.waits ? bytes / 2 : bytes);
 }
 
 void stream_cpus_close(struct perf_stream *s)

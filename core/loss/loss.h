@@ -68,7 +68,8 @@ enum loss_reason {
 	LOSS_REASONS
 };
 
-#define LOSS_MAX 96u /* reasons in an account, those of plugins included */
+#define LOSS_SAMPLERS 8u /* of plugins, at once */
+#define LOSS_MAX 96u     /* reasons in an account, those of plugins included */
 
 /* The reason's text for users and metrics, which never changes after a release. Static. */
 const char *loss_text(enum loss_reason);
@@ -89,6 +90,7 @@ struct loss_account {
 	uint64_t due, complete, truncated, lost;
 	struct loss_count counts[LOSS_MAX]; /* by reason; [LOSS_NONE]: complete */
 	uint32_t n;
+	uint64_t late[LOSS_SAMPLERS]; /* of LOSS_WAIT_LATE, by the number of the sampler */
 };
 
 /* Starts an account in which nothing was due. */

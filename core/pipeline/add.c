@@ -34,10 +34,11 @@ static void forget_exact(struct walk *w)
 }
 
 /* The parts of a sample of a sampler. */
-static void split(const struct fusee_instance *chooser, const struct sample *s, uint64_t weight,
+static void split(const struct chooser_set *set, const struct sample *s, uint64_t weight,
 		  struct collected_parts *to)
 {
-	const struct fusee_sampler_ops *ops = chooser ? chooser->descriptor->ops : NULL;
+	const struct fusee_sampler_ops *ops = set ? plugin_chooser_ops(set, s->chosen.sampler)
+						  : NULL;
 	const struct fusee_sampler_sample sample = {
 		.size = sizeof(sample),
 		.pid = (uint32_t)s->pid,
@@ -45,7 +46,8 @@ static void split(const struct fusee_instance *chooser, const struct sample *s, 
 		.words = {s->chosen.words[0], s->chosen.words[1]},
 		.weight = weight};
 
-	to->n = ops && ops->parts ? ops->parts(chooser->ctx, &sample, to->part) : 0;
+	to->n = ops && ops->parts ? ops->parts(set->at[s->chosen.sampler]->ctx, &sample, to->part)
+				  : 0;
 	if (to->n && to->n <= FUSEE_SAMPLER_PARTS)
 		return;
 	to->n = 1;
@@ -67,7 +69,8 @@ int pipeline_collect(const struct pipeline *p, struct collector *c, const struct
 	int r;
 
 	if (s->chosen.is) {
-		split(p->o.chooser, s, weight, &parts);
+		parts.sampler = s->chosen.sampler;
+		split(p->o.choosers, s, weight, &parts);
 		r = collector_add_parts(c, proc, &parts, comm, walk, reason, at);
 	} else if (s->hit.value) {
 		r = collector_add_hit(c, proc, &hit, comm, walk, reason, weight, at);
@@ -106,8 +109,10 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 			c->share = route->share;
 		worst = r ? LOSS_NO_MEMORY : worst;
 	}
-	p->stats.weight_ns += weight;
-	p->stats.chosen += s->chosen.is ? weight : 0;
+	if (!s->chosen.is)
+		p->stats.weight_ns += weight;
+	else if (s->chosen.sampler < PLUGIN_MAX_SAMPLERS)
+		p->stats.chosen[s->chosen.sampler] += weight;
 	loss_account_add(&p->account, worst, 1);
 	p->stats.guessed += !worst && p->walk.guessed;
 	p->stats.continued += !worst && p->walk.continued;

@@ -240,7 +240,7 @@ int collector_add_parts(struct collector *c, const struct process *p,
 			const struct collected_parts *parts, const char *comm, const struct walk *w,
 			uint32_t reason, const struct collected_at *at)
 {
-	struct sample_key k = {.tid = parts->tid, .reason = reason};
+	struct sample_key k = {.tid = parts->tid, .reason = reason, .sampler = parts->sampler};
 	int r = add_key(c, p, parts->set, comm, w, at, &k);
 
 	if (r)

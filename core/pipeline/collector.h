@@ -29,6 +29,7 @@ struct sample_key {
 	uint32_t reason;  /* of the pipeline's loss_account; 0: complete */
 	uint32_t part;    /* of a sampler: struct fusee_sampler_part.label + 1; 0: of an event */
 	uint32_t cpu;     /* and 1, if samples have times; 0: not known */
+	uint32_t sampler; /* of a part: the sampler's number; else 0 */
 };
 
 /* Of a sample that represents a weight, as it is of a hit of that value: the hits. */
@@ -68,7 +69,7 @@ struct collected_process {
 
 /* A sample of a sampler: set and tid as of collector_add(). */
 struct collected_parts {
-	uint32_t set, tid, n;
+	uint32_t set, tid, sampler, n;
 	struct fusee_sampler_part part[FUSEE_SAMPLER_PARTS];
 };
 

@@ -54,8 +54,8 @@ struct pipeline_options {
 	void *arg;
 	uint64_t waiting_bytes;  /* limit of samples that wait for tables; 0: 128 MiB */
 	struct bpf_sampler *bpf; /* borrowed; NULL: none */
-	/* The sampler whose samples are chosen, borrowed; NULL: none. */
-	const struct fusee_instance *chooser;
+	/* The samplers whose samples are chosen, borrowed; NULL: none. */
+	const struct chooser_set *choosers;
 	/* Threads read mappings from /proc, because a target can block their reader. */
 	bool background;
 };
@@ -63,9 +63,10 @@ struct pipeline_options {
 struct pipeline_stats {
 	/* Borrowed from the pipeline: samples that are complete or truncated, none that is lost. */
 	const struct loss_account *account;
-	uint64_t guessed;     /* complete samples with a guessed frame */
-	uint64_t weight_ns;   /* of all samples */
-	uint64_t chosen;      /* of it, of a sampler's plugin, in its unit */
+	uint64_t guessed;   /* complete samples with a guessed frame */
+	uint64_t weight_ns; /* of samples that no sampler's plugin has chosen */
+	/* Of those that it has, in its unit, by the number of the sampler. */
+	uint64_t chosen[PLUGIN_MAX_SAMPLERS];
 	uint64_t kernel_only; /* complete samples of kernel threads */
 	uint64_t walked;      /* samples that were unwound in the kernel */
 	uint64_t helped;      /* steps that the worker took */

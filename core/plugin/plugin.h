@@ -82,13 +82,21 @@ int plugin_set_open(const char *dir, const struct fusee_host *, const struct unw
 		    struct plugin_set *ret);
 void plugin_set_close(struct plugin_set *);
 
+#define PLUGIN_MAX_SAMPLERS 8u /* at once */
+
 /* A sampler that is used, and its options; texts and options are borrowed. */
 struct chooser_options {
 	const struct fusee_plugin *descriptor;
 	const char *where; /* "fusee.lua:12", "" none */
 	const struct instance_option *options;
 	uint32_t n;
-	uint64_t beside; /* period, in its unit, beside CPU time; 0: in place of it */
+	uint64_t period; /* in its unit */
+};
+
+/* Instances of samplers, by their number. */
+struct chooser_set {
+	struct fusee_instance *at[PLUGIN_MAX_SAMPLERS];
+	uint32_t n;
 };
 
 /* The descriptor of the sampler of this name, which stays valid: plugins are never unloaded. 0;
@@ -100,6 +108,10 @@ void plugin_samplers_offer(const char *dir, struct guess *, struct buf *names);
 /* As instance_new(). */
 int plugin_sampler_open(const struct chooser_options *, struct fusee_instance **ret, char **text);
 const struct fusee_sampler_ops *plugin_sampler_ops(const struct fusee_plugin *);
+/* The sampler of this number; NULL: there is none. */
+const struct fusee_sampler_ops *plugin_chooser_ops(const struct chooser_set *, uint32_t number);
+/* Frees the instances. */
+void plugin_choosers_close(struct chooser_set *);
 
 /* Distinguishes the file of a plugin from other files, also from an earlier build of the plugin.
  */

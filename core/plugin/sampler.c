@@ -57,3 +57,15 @@ const struct fusee_sampler_ops *plugin_sampler_ops(const struct fusee_plugin *d)
 {
 	return d->ops;
 }
+
+const struct fusee_sampler_ops *plugin_chooser_ops(const struct chooser_set *set, uint32_t number)
+{
+	return number < set->n ? set->at[number]->descriptor->ops : NULL;
+}
+
+void plugin_choosers_close(struct chooser_set *set)
+{
+	for (uint32_t i = 0; i < set->n; i++)
+		instance_free(set->at[i]);
+	*set = (struct chooser_set){0};
+}

@@ -47,7 +47,12 @@ static void add_lost(struct loss_account *a, const struct perf_stream_counts *be
 	if (after->skipped > before->skipped)
 		loss_account_add(a, LOSS_TIMER_SKIPPED, after->skipped - before->skipped);
 	loss_account_add(a, LOSS_UNFINISHED, after->unfinished - before->unfinished);
-	loss_account_add(a, LOSS_WAIT_LATE, after->late - before->late);
+	for (uint32_t i = 0; i < LOSS_SAMPLERS; i++) {
+		uint64_t late = after->late[i] - before->late[i];
+
+		loss_account_add(a, LOSS_WAIT_LATE, late);
+		a->late[i] += late;
+	}
 	loss_account_add(a, LOSS_HIT_DURING_ANOTHER, after->unwalked - before->unwalked);
 }
 

@@ -5,25 +5,31 @@
 
 #include "plugin/instance.h"
 #include "profiler/build_profile.h"
+#include "profiler/profiler.h"
 #include "symbolizer/symbolizer.h"
 
 #define MOST_FRAMES 32u /* of the interrupt, of its program and of the sampler's */
 
-const char *build_types(struct builder *b, const struct build_options *o,
-			const struct fusee_instance *chooser, const char **unit)
+static void put_type(struct builder *b, const struct fusee_sampler_ops *ops)
 {
-	const struct fusee_sampler_ops *ops = chooser ? chooser->descriptor->ops : NULL;
-	const char *type = o->event ? o->event : "cpu";
+	builder_type(b, ops->type, ops->unit);
+}
 
-	*unit = o->hits ? "bytes" : o->event ? "count" : "nanoseconds";
-	if (o->chosen && ops) {
-		type = ops->type;
-		*unit = ops->unit;
-	}
+const char *build_types(struct builder *b, const struct build_options *o,
+			const struct chooser_set *set, const char **unit)
+{
+	const struct fusee_sampler_ops *one = plugin_chooser_ops(set, o->sampler);
+	const char *type = o->event ? o->event : "cpu";
+	bool chosen = one && (o->chosen || o->part == BUILD_CHOSEN);
+	uint32_t n = o->part == BUILD_ALL && (o->chosen || o->beside) ? set->n : 0;
+
+	*unit = chosen ? one->unit : o->hits ? "bytes" : o->event ? "count" : "nanoseconds";
+	if (chosen)
+		type = one->type;
 	builder_type(b, "samples", "count");
 	builder_type(b, type, *unit);
-	if (o->wall && ops)
-		builder_type(b, ops->type, ops->unit);
+	for (uint32_t i = chosen ? 1 : 0; i < n; i++)
+		put_type(b, plugin_chooser_ops(set, i));
 	if (o->hits)
 		builder_type(b, "alloc_objects", "count");
 	if (o->in_use) {
@@ -33,6 +39,26 @@ const char *build_types(struct builder *b, const struct build_options *o,
 	return type;
 }
 
+uint32_t build_column(const struct build_options *o, const struct sample_key *k)
+{
+	if (!k->part || o->part == BUILD_CHOSEN || (!o->chosen && !o->beside))
+		return 1;
+	return (o->beside ? 2 : 1) + k->sampler % PLUGIN_MAX_SAMPLERS;
+}
+
+struct build_lost build_lost_weights(const struct profiler *p, const struct build_options *o)
+{
+	struct build_lost lost = {.weight = o->period_ns};
+
+	if (o->part != BUILD_ALL || !p->choosers.n)
+		return lost;
+	lost.first = o->beside ? 2 : 1;
+	lost.weight = o->beside || p->choosers.n == 1 ? o->period_ns : 0;
+	for (uint32_t i = 0; i < p->choosers.n; i++)
+		lost.late[i] = p->wait_periods.at[i];
+	return lost;
+}
+
 static int64_t rounded(uint64_t hits)
 {
 	return (int64_t)((hits + HIT_PARTS / 2) / HIT_PARTS);
@@ -40,25 +66,26 @@ static int64_t rounded(uint64_t hits)
 
 void build_values(const struct build_options *o, const struct sample_key *k,
 		  const struct sample_sum *sum, const struct followed_sum *used,
-		  int64_t values[BUILD_VALUES])
+		  int64_t values[BUILD_MAX_TYPES])
 {
-	bool apart = k->part && o->wall;
-	int64_t weight = (int64_t)sum->weight;
-
+	memset(values, 0, BUILD_MAX_TYPES * sizeof(*values));
 	values[0] = (int64_t)sum->count;
-	values[1] = apart ? 0 : weight;
-	values[2] = apart ? weight : o->hits ? rounded(sum->hits) : 0;
-	values[3] = used ? (int64_t)used->weight : 0;
-	values[4] = used ? rounded(used->hits) : 0;
+	if (o->hits)
+		values[2] = rounded(sum->hits);
+	if (used) {
+		values[3] = (int64_t)used->weight;
+		values[4] = rounded(used->hits);
+	}
+	values[build_column(o, k)] = (int64_t)sum->weight;
 }
 
-bool build_chosen_label(const struct fusee_instance *chooser, uint32_t part,
+bool build_chosen_label(const struct chooser_set *set, const struct sample_key *k,
 			struct fusee_label *ret)
 {
-	const struct fusee_sampler_ops *ops = chooser ? chooser->descriptor->ops : NULL;
+	const struct fusee_sampler_ops *ops = k->part ? plugin_chooser_ops(set, k->sampler) : NULL;
 
 	*ret = (struct fusee_label){0};
-	return part && ops && ops->label && !ops->label(chooser->ctx, part - 1, ret) &&
+	return ops && ops->label && !ops->label(set->at[k->sampler]->ctx, k->part - 1, ret) &&
 	       ret->key.len && ret->str.p;
 }
 
@@ -74,10 +101,9 @@ static bool is_omitted(const char *const *omit, const char *name)
 	return false;
 }
 
-uint32_t build_chosen_begin(const struct fusee_instance *chooser, struct kernel_names *names,
+uint32_t build_chosen_begin(const struct fusee_sampler_ops *ops, struct kernel_names *names,
 			    const struct collector *c, const struct dict_entry *stack)
 {
-	const struct fusee_sampler_ops *ops = chooser ? chooser->descriptor->ops : NULL;
 	const uint32_t *ids = stack->key;
 	uint32_t n = stack->len / sizeof(*ids), begin = 0;
 	const char *module;

@@ -42,7 +42,7 @@ struct build {
 	struct kernel_names *kernel_names;
 	bool kernel_named; /* the kernel's symbols are readable */
 	const struct build_options *o;
-	const struct fusee_instance *chooser;
+	const struct chooser_set *choosers;
 	bool no_pid, no_tid;         /* omitted */
 	uint32_t *locations;         /* by frame id; 0: not built yet */
 	uint32_t *mappings;          /* by file id; 0: not built yet */
@@ -403,7 +403,9 @@ static uint32_t build_stack(struct build *n, const struct sample_key *k)
 {
 	const struct dict_entry *e = &n->c->stacks.entries[k->stack];
 	const uint32_t *ids = e->key;
-	uint32_t first = k->part ? build_chosen_begin(n->chooser, n->kernel_names, n->c, e) : 0;
+	const struct fusee_sampler_ops *ops = k->part ? plugin_chooser_ops(n->choosers, k->sampler)
+						      : NULL;
+	uint32_t first = ops ? build_chosen_begin(ops, n->kernel_names, n->c, e) : 0;
 	uint32_t count = e->len / sizeof(*ids) - first, out[WALK_MAX_FRAMES + 2];
 
 	for (uint32_t i = 0; i < count; i++)
@@ -446,7 +448,7 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 	struct fusee_label part;
 	uint32_t count = 0, nset = 0;
 	const struct fusee_label *set = NULL;
-	int64_t values[BUILD_VALUES];
+	int64_t values[BUILD_MAX_TYPES];
 
 	build_values(n->o, k, sum, n->used ? &n->used[row] : NULL, values);
 	if (n->o->labels && !n->o->one_set)
@@ -454,7 +456,7 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 	if (!n->o->group)
 		put_label(n, labels, &count, &process);
 	put_label(n, labels, &count, &thread);
-	if (build_chosen_label(n->chooser, k->part, &part))
+	if (build_chosen_label(n->choosers, k, &part))
 		put_label(n, labels, &count, &part);
 	if (k->cpu) {
 		cpu.str.len = (uint64_t)snprintf(number, sizeof(number), "%u", k->cpu - 1);
@@ -536,7 +538,7 @@ static void add_program(struct build *n)
 static void describe(struct build *n)
 {
 	struct fusee_profile *p = builder_profile(n->b);
-	const char *unit, *type = build_types(n->b, n->o, n->chooser, &unit);
+	const char *unit, *type = build_types(n->b, n->o, n->choosers, &unit);
 
 	n->native = builder_cstr(n->b, "native");
 	n->kernel = builder_cstr(n->b, "kernel");
@@ -556,7 +558,7 @@ int build_profile(struct builder *b, const struct profiler *profiler, const stru
 	struct build n = {.b = b, .c = c, .p = p, .symbolizer = profiler->symbolizer, .o = o};
 	int r = -ENOMEM;
 
-	n.chooser = profiler->chooser;
+	n.choosers = &profiler->choosers;
 	n.no_pid = build_omits(o, fusee_text("pid"));
 	n.no_tid = build_omits(o, fusee_text("tid"));
 	n.kernel_names = symbolizer_kernel_names(n.symbolizer);

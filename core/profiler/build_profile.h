@@ -8,11 +8,12 @@
 
 #include "profile/builder.h"
 #include "pipeline/collector.h"
+#include "plugin/plugin.h"
 
 struct profiler;
 struct profiler_window;
 
-/* Which samples of a collector are in a profile. */
+/* Which samples of a collector are in a profile: all, or of CPU time, or of one sampler. */
 enum build_part { BUILD_ALL, BUILD_CPU, BUILD_CHOSEN };
 
 /* Borrowed for the call. */
@@ -20,10 +21,11 @@ struct build_options {
 	enum build_part part;
 	uint64_t period_ns; /* of the default rate, or a number of events of `event` */
 	const char *event;  /* what was sampled, "cycles"; NULL: CPU time */
-	bool chosen;        /* by the profiler's chooser, which says type and unit */
+	uint32_t sampler;   /* of BUILD_CHOSEN: the number of the sampler */
+	bool chosen;        /* by the profiler's samplers: each says a type and a unit */
 	bool hits;          /* allocations: how many is a third type, beside their bytes */
 	bool in_use;        /* .. and what of them is in use are two more, the default */
-	bool wall;          /* what it has chosen is a third type, beside CPU time */
+	bool beside;        /* .. or what they have chosen has such types beside CPU time */
 	/* The labels of a label set, valid until the next call; NULL: samples have the labels
 	 * `process` and `thread` only. */
 	const struct fusee_label *(*labels)(void *arg, uint32_t set, uint32_t *n);
@@ -51,11 +53,25 @@ bool build_has(const struct build_options *, const struct collector *, const str
 int build_profile(struct builder *, const struct profiler *, const struct collector *,
 		  const struct build_options *);
 
+/* What losses represent. */
+struct build_lost {
+	/* Of a lost tick, in the first type behind the number of samples; 0: not known, as of
+	 * samples of one of several samplers. */
+	uint64_t weight;
+	/* The type of late waits of sampler 0, those of sampler i are in the i-th behind; 0: they
+	 * are ticks as all others. */
+	uint32_t first;
+	uint64_t late[PLUGIN_MAX_SAMPLERS]; /* of one, by number of the sampler */
+};
+
+/* Of a profile with these options, by the periods. */
+struct build_lost build_lost_weights(const struct profiler *, const struct build_options *);
+
 /* Adds the losses of an account: all its figures, and a sample for each reason of lost ticks, so
  * that the sums of the profile are the samples due and their CPU time. The stack of such a sample
- * is one frame, "[lost: ring full]", without a mapping; its label `reason` is the reason.
- * weight_ns: the CPU time of a lost tick. */
-void build_losses(struct builder *, const struct loss_account *, uint64_t weight_ns);
+ * is one frame, "[lost: ring full]", without a mapping; its label `reason` is the reason. Whose a
+ * late wait was is known. */
+void build_losses(struct builder *, const struct loss_account *, const struct build_lost *);
 
 /* The same for a closed window. A lost tick represents the average CPU time of the window's
  * samples, as processes may have different rates; period_ns if the window has no samples. Of a
@@ -63,7 +79,7 @@ void build_losses(struct builder *, const struct loss_account *, uint64_t weight
 void build_window_losses(struct builder *, const struct profiler_window *,
 			 const struct build_options *);
 /* Whether there are such lost ticks of the part. */
-bool build_window_has_lost(const struct profiler_window *, enum build_part);
+bool build_window_has_lost(const struct profiler_window *, const struct build_options *);
 /* Whether a label of this name is omitted. */
 bool build_omits(const struct build_options *, struct fusee_str name);
 /* The labels of the set as those of the resource, if the profile is of one set. */

@@ -36,9 +36,16 @@ bool build_has_set(const struct build_options *o, uint32_t set)
 	return set && (!o->one_set || set == o->group(o->arg, o->set));
 }
 
+static bool is_in_part(const struct build_options *o, const struct sample_key *k)
+{
+	if (o->part == BUILD_CHOSEN)
+		return k->part && k->sampler == o->sampler;
+	return o->part == BUILD_ALL || !k->part;
+}
+
 bool build_has(const struct build_options *o, const struct collector *c, const struct sample_key *k)
 {
-	if (o->part && (k->part != 0) != (o->part == BUILD_CHOSEN))
+	if (!is_in_part(o, k))
 		return false;
 	return build_has_set(o, c->collected[k->process].set);
 }
@@ -75,16 +82,20 @@ uint64_t *build_weigh_programs(const struct collector *c, const struct build_opt
 	return weights;
 }
 
-/* Is a lost tick of the part? */
-static bool is_of_part(uint32_t reason, const struct loss_count *n, enum build_part part)
+/* The lost ticks of the part with this reason. */
+static uint64_t lost_of_part(const struct loss_account *a, uint32_t reason,
+			     const struct build_options *o)
 {
-	return n->stage == LOSS_TICK && (reason == LOSS_WAIT_LATE) == (part == BUILD_CHOSEN);
+	if (a->counts[reason].stage != LOSS_TICK ||
+	    (reason == LOSS_WAIT_LATE) != (o->part == BUILD_CHOSEN))
+		return 0;
+	return o->part == BUILD_CHOSEN ? a->late[o->sampler] : a->counts[reason].n;
 }
 
-bool build_window_has_lost(const struct profiler_window *w, enum build_part part)
+bool build_window_has_lost(const struct profiler_window *w, const struct build_options *o)
 {
 	for (uint32_t i = 1; i < w->losses.n; i++)
-		if (w->losses.counts[i].n && is_of_part(i, &w->losses.counts[i], part))
+		if (lost_of_part(&w->losses, i, o))
 			return true;
 	return false;
 }
@@ -99,12 +110,11 @@ static uint64_t account_part(const struct profiler_window *w, const struct build
 	*a = w->losses;
 	loss_account_clear(a);
 	for (uint32_t i = 1; i < w->losses.n; i++)
-		if (is_of_part(i, &w->losses.counts[i], o->part))
-			loss_account_add(a, i, w->losses.counts[i].n);
+		loss_account_add(a, i, lost_of_part(&w->losses, i, o));
 	for (uint32_t i = 1; i < c->samples.n; i++) {
 		const struct sample_key *k = c->samples.entries[i].key;
 
-		if ((k->part != 0) != (o->part == BUILD_CHOSEN))
+		if (!is_in_part(o, k))
 			continue;
 		loss_account_add(a, k->reason, c->sums[i].count);
 		count += c->sums[i].count;
@@ -117,14 +127,14 @@ void build_window_losses(struct builder *b, const struct profiler_window *w,
 			 const struct build_options *o)
 {
 	const struct collector *c = w->collector;
+	struct build_lost lost = {.weight = c->count ? c->weight_ns / c->count : o->period_ns};
 	struct loss_account part;
 
 	if (o->part == BUILD_ALL) {
-		build_losses(b, &w->losses, c->count ? c->weight_ns / c->count : o->period_ns);
+		build_losses(b, &w->losses, &lost);
 	} else {
-		uint64_t weight_ns = account_part(w, o, &part);
-
-		build_losses(b, &part, weight_ns);
+		lost.weight = account_part(w, o, &part);
+		build_losses(b, &part, &lost);
 	}
 }
 

@@ -8,11 +8,17 @@
 
 #include "base/log.h"
 
-int chooser_open(struct profiler *p, const struct profiler_options *o)
+int choosers_open(struct profiler *p, const struct profiler_options *o)
 {
 	char *text = NULL;
-	int r = o->chooser ? plugin_sampler_open(o->chooser, &p->chooser, &text) : 0;
+	int r = o->choosers.n > PLUGIN_MAX_SAMPLERS ? -E2BIG : 0;
 
+	for (uint32_t i = 0; !r && i < o->choosers.n; i++) {
+		r = plugin_sampler_open(&o->choosers.at[i], &p->choosers.at[i], &text);
+		p->wait_periods.at[i] = o->choosers.at[i].period;
+		if (!r)
+			p->choosers.n = p->wait_periods.n = i + 1;
+	}
 	if (r)
 		log_error("%s", text ? text : strerror(-r));
 	free(text);
@@ -21,13 +27,19 @@ int chooser_open(struct profiler *p, const struct profiler_options *o)
 
 bool chooser_takes_all(const struct profiler_options *o)
 {
-	return o->chooser && !o->chooser->beside;
+	return o->choosers.n && !o->choosers.beside;
 }
 
-bool chooser_counts_from_exec(const struct profiler *p, const struct profiler_options *o)
+bool choosers_count_from_exec(const struct profiler *p, const struct profiler_options *o,
+			      struct wait_periods *ret)
 {
-	const struct fusee_sampler_ops *ops = chooser_takes_all(o) ? p->chooser->descriptor->ops
-								   : NULL;
+	bool any = false;
 
-	return ops && o->held && !o->all && !(ops->flags & FUSEE_SAMPLER_TIME);
+	*ret = p->wait_periods;
+	for (uint32_t i = 0; i < p->choosers.n; i++) {
+		if (plugin_chooser_ops(&p->choosers, i)->flags & FUSEE_SAMPLER_TIME)
+			ret->at[i] = 0;
+		any |= ret->at[i] != 0;
+	}
+	return any && o->held && !o->all;
 }

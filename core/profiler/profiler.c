@@ -65,13 +65,13 @@ static bool has_hits(const struct profiler_options *o)
 static int open_bpf(struct profiler *p, const struct profiler_options *o)
 {
 	const struct bpf_sampler_options bpf = {.table_bytes = o->table_bytes,
-						.chooser = p->chooser,
-						.beside = o->chooser && o->chooser->beside,
+						.choosers = &p->choosers,
+						.beside = o->choosers.beside,
 						.probes = has_hits(o) ? o->kind->probes : NULL,
 						.in_use = has_hits(o) && o->kind->in_use,
 						.worker = p->worker};
-	enum sampler_choice choice = p->chooser || bpf.probes ? SAMPLER_BPF : o->sampler;
-	int r = (o->kind && !p->chooser && !bpf.probes) || choice == SAMPLER_STOP
+	enum sampler_choice choice = p->choosers.n || bpf.probes ? SAMPLER_BPF : o->sampler;
+	int r = (o->kind && !p->choosers.n && !bpf.probes) || choice == SAMPLER_STOP
 			? 0
 			: bpf_sampler_choose(&p->bpf, choice, &p->unwinders, &bpf, &p->no_bpf);
 
@@ -166,7 +166,7 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 		.on_exec = o->held,
 		.kind = chooser_takes_all(o) || has_hits(o) ? NULL : o->kind,
 		.waits = chooser_takes_all(o),
-		.wait_period_ns = o->chooser ? o->chooser->beside : 0,
+		.wait_periods = p->wait_periods,
 		.hit_period = has_hits(o) ? (uint32_t)o->period_ns : 0,
 		.period_ns = has_hits(o) ? HIT_RINGS_NS : o->period_ns,
 		.stack_bytes = o->stack_bytes,
@@ -176,7 +176,7 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 	};
 	int r = -ENOTSUP;
 
-	if (stream.waits || stream.wait_period_ns || stream.hit_period)
+	if (stream.waits || stream.wait_periods.n || stream.hit_period)
 		return open_waits(p, o, &stream);
 	if (p->bpf && o->npids && bpf_rates_work(p->bpf))
 		r = open_cpus(p, &stream);
@@ -257,7 +257,7 @@ static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 		.arg = o->arg,
 		.waiting_bytes = o->memory.waiting,
 		.bpf = p->bpf,
-		.chooser = p->chooser,
+		.choosers = &p->choosers,
 		.background = o->dynamic || o->all,
 	};
 	int r;
@@ -350,13 +350,14 @@ static int check_stop(const struct profiler_options *o)
 
 static int open_sampling(struct profiler *p, const struct profiler_options *o)
 {
+	struct wait_periods counts;
 	int r, err;
 
 	if (o->sampler == SAMPLER_STOP)
 		return check_stop(o);
 	r = open_stream(p, o);
-	if (!r && chooser_counts_from_exec(p, o))
-		perf_stream_command_runs(p->stream);
+	if (!r && choosers_count_from_exec(p, o, &counts))
+		perf_stream_count_from_exec(p->stream, &counts);
 	if (r != -EACCES && r != -EPERM && r != -ENOSYS)
 		return r < 0 ? explain_refusal(o, r) : r;
 	if (!may_stop(p, o) || find_refused(o, &err))
@@ -379,7 +380,7 @@ int profiler_open(struct profiler *p, const struct profiler_options *o)
 			       .route_arg = o->arg};
 	r = open_worker(p, o);
 	if (!r)
-		r = chooser_open(p, o);
+		r = choosers_open(p, o);
 	if (!r && !o->no_events)
 		r = open_bpf(p, o);
 	if (!r && !o->no_events)
@@ -403,7 +404,7 @@ void profiler_close(struct profiler *p)
 	bpf_sampler_close(p->bpf);
 	free(p->no_bpf);
 	free(p->no_stream);
-	instance_free(p->chooser);
+	plugin_choosers_close(&p->choosers);
 	plugin_set_close(&p->unwinders);
 	*p = (struct profiler){0};
 }

@@ -37,6 +37,13 @@ struct profiler_memory {
 };
 
 /* Borrowed for profiler_open(), except pids, which are borrowed until profiler_close(). */
+/* The samplers of plugins that choose samples, in the BPF sampler. */
+struct profiler_choosers {
+	const struct chooser_options *at; /* borrowed for profiler_open() */
+	uint32_t n;
+	bool beside; /* CPU time is sampled, too */
+};
+
 struct profiler_options {
 	const char *plugin_dir;
 	const char *cache_dir;                   /* unwind tables on disk; NULL: none are kept */
@@ -57,8 +64,7 @@ struct profiler_options {
 	/* The event that is sampled, borrowed until profiler_close(); NULL: CPU time. The snapshot
 	 * sampler samples other events; their periods and weights are numbers of events. */
 	const struct event_kind *kind;
-	/* The sampler that chooses samples, in the BPF sampler; NULL: none. */
-	const struct chooser_options *chooser;
+	struct profiler_choosers choosers;
 	uint64_t period_ns;   /* of the events; dynamic: the shortest that rings are sized for */
 	uint64_t ring_bytes;  /* of all rings; 0: the perf stream's default */
 	uint32_t stack_bytes; /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
@@ -86,8 +92,9 @@ struct profiler_counts {
 struct profiler {
 	struct plugin_set unwinders;
 	struct worker *worker;
-	struct fusee_instance *chooser; /* of the options; NULL: none */
-	struct bpf_sampler *bpf;        /* NULL: stacks are unwound in user space */
+	struct chooser_set choosers;      /* of the options */
+	struct wait_periods wait_periods; /* .. and their periods */
+	struct bpf_sampler *bpf;          /* NULL: stacks are unwound in user space */
 	char *no_bpf;               /* why bpf is NULL; NULL if the snapshot sampler was chosen */
 	struct perf_stream *stream; /* NULL: no_events, or threads are stopped instead */
 	struct stop_sampler *stop;  /* NULL: no thread is stopped */

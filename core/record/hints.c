@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "record/internal/choosers.h"
 #include "record/internal/hints.h"
 
 #include <stdio.h>
@@ -111,6 +112,19 @@ static enum remedy remedy_of(const struct loss_count *c)
 	return REMEDY_NONE;
 }
 
+static void put_lower_rates(const struct session_choosers *c, struct buf *b)
+{
+	for (uint32_t i = 0; i < c->n; i++) {
+		const char *name = c->at[i].descriptor->name;
+
+		if (session_chooser_ops(c, i)->flags & FUSEE_SAMPLER_TIME)
+			buf_printf(b, "-e %s:hz=%g ", name, 0.5e9 / (double)c->at[i].period);
+		else
+			buf_printf(b, "-e %s:count=%llu ", name,
+				   (unsigned long long)c->at[i].period * 10);
+	}
+}
+
 static void put_remedy(enum remedy remedy, const struct session *s, struct buf *b)
 {
 	switch (remedy) {
@@ -119,7 +133,9 @@ static void put_remedy(enum remedy remedy, const struct session *s, struct buf *
 		break;
 	case REMEDY_RATE:
 		buf_str(b, "fewer samples help:\n    fusee record ");
-		if (s->o.event.chosen && s->o.event.chosen->flags & FUSEE_SAMPLER_TIME)
+		if (s->o.choosers.n > 1)
+			put_lower_rates(&s->o.choosers, b);
+		else if (s->o.event.chosen && s->o.event.chosen->flags & FUSEE_SAMPLER_TIME)
 			buf_printf(b, "-e %s -F %g ", s->o.event.name, s->o.hz / 2);
 		else if (*s->o.event.name)
 			buf_printf(b, "-e %s -c %llu ", s->o.event.name,

@@ -180,8 +180,8 @@ static void set_event(struct session *s, struct profiler_options *o)
 {
 	o->kind = *s->o.event.name ? &s->o.event : NULL;
 	o->period_ns = session_period(s);
-	o->chooser = s->o.chooser.descriptor ? &s->o.chooser : NULL;
-	s->o.chooser.beside = s->o.wall ? o->period_ns : 0;
+	o->choosers = (struct profiler_choosers){s->o.choosers.at, s->o.choosers.n,
+						 session_is_beside(&s->o)};
 }
 
 static int open_profiler(struct session *s)
@@ -518,12 +518,17 @@ static void add_exits(const struct session *s, struct session_account *a)
 	a->counts.count_ns = used;
 }
 
+bool session_is_beside(const struct session_options *o)
+{
+	return o->choosers.n && (o->wall || o->choosers.cpu);
+}
+
 uint64_t session_period(const struct session *s)
 {
-	const struct fusee_sampler_ops *chosen = s->o.event.chosen;
-
-	if (!*s->o.event.name || (chosen && chosen->flags & FUSEE_SAMPLER_TIME))
+	if (!*s->o.event.name)
 		return profiler_period_ns(s->o.hz);
+	if (s->o.event.chosen)
+		return s->o.choosers.at[0].period;
 	return s->o.event_period ? s->o.event_period : s->o.event.period;
 }
 
@@ -567,7 +572,7 @@ struct build_options session_build_options(struct session *s)
 				      .hits = session_is_alloc(&s->o),
 				      .in_use = s->o.event.in_use,
 				      .chosen = s->o.event.chosen,
-				      .wall = s->o.wall,
+				      .beside = session_is_beside(&s->o),
 				      .labels = s->labels ? labels_of : NULL,
 				      .arg = s,
 				      .server_names = s->o.server_names};

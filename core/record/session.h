@@ -26,6 +26,14 @@
 
 struct session;
 
+/* Samplers of plugins. Their names and periods are set before session_open(). */
+struct session_choosers {
+	struct chooser_options at[PLUGIN_MAX_SAMPLERS];
+	double hz[PLUGIN_MAX_SAMPLERS]; /* of each, as given with its name; 0: by -F and -c */
+	uint32_t n;
+	bool cpu; /* CPU time was named, too */
+};
+
 struct session_options {
 	struct selection selection;
 	struct unwind_flags unwind; /* --unwind */
@@ -33,17 +41,17 @@ struct session_options {
 	 * session_open() fills in the rest. */
 	struct profiler_options profiler;
 	double hz;
-	bool wall;                      /* time off the CPU beside CPU time */
-	struct chooser_options chooser; /* of the event, or of `wall`; no descriptor: none */
-	struct event_kind event;        /* what is sampled; no name: CPU time at that rate */
-	struct probe_points probes;     /* of `event` */
-	uint32_t event_period;          /* events between two samples; 0: the kind's default */
-	uint64_t duration_ns;           /* 0: no limit */
-	bool cache;                     /* unwind tables are read from and written to disk */
-	bool native;                    /* reports show an interpreter's own functions too */
-	bool server_names;              /* as in struct build_options */
-	const char *servers;            /* of debuginfod; NULL: none */
-	uint64_t servers_wait_ns;       /* for them, at the end */
+	bool wall;                        /* time off the CPU beside CPU time */
+	struct session_choosers choosers; /* samplers of plugins, that of `wall` is the first */
+	struct event_kind event;          /* what is sampled; no name: CPU time at that rate */
+	struct probe_points probes;       /* of `event` */
+	uint32_t event_period;            /* events between two samples; 0: the kind's default */
+	uint64_t duration_ns;             /* 0: no limit */
+	bool cache;                       /* unwind tables are read from and written to disk */
+	bool native;                      /* reports show an interpreter's own functions too */
+	bool server_names;                /* as in struct build_options */
+	const char *servers;              /* of debuginfod; NULL: none */
+	uint64_t servers_wait_ns;         /* for them, at the end */
 	/* Called 20 times a second; and, with key, when the descriptor keys (-1: none) can be read.
 	 */
 	void (*tick)(struct session *, bool key);
@@ -74,6 +82,8 @@ char *session_cache_dir(void);
 /* The sampler of this name. 0 or -EINVAL. */
 int session_sampler(const char *name, enum sampler_choice *ret);
 
+/* Is CPU time sampled beside what samplers of plugins choose? */
+bool session_is_beside(const struct session_options *);
 /* Are allocations sampled? Their values are bytes. */
 bool session_is_alloc(const struct session_options *);
 /* Defaults: 99 Hz, kernel stacks, inlined functions, the cache, no tick. */

@@ -15,11 +15,10 @@
 #include "base/log.h"
 #include "console/options.h"
 #include "process/safe_open.h"
+#include "record/internal/choosers.h"
 
 #define PROBE_PREFIX "uprobe:"
 #define ALLOC_PERIOD (512u << 10) /* bytes */
-#define LEAST_HZ 0.25             /* of a sampler: a period has 32 bits of ns */
-#define BESIDE "offcpu"           /* the sampler of --wall */
 #define EVENT_STACK 16384u        /* bytes of stack that are copied with a sample */
 
 /* Several probes are sampled together. */
@@ -37,31 +36,17 @@ static int add_probe(struct session_options *o, const char *text)
 	return r == -EINVAL ? EX_USAGE : r == -ENOMEM ? EX_OSERR : EX_NOINPUT;
 }
 
-/* A sampler, by its plugin's name. As event_kind_find(), and -ENOENT: there is none. */
-static int find_chooser(struct session_options *o, const char *dir, const char *name, char **error)
-{
-	int r = plugin_sampler_find(dir, name, &o->chooser.descriptor, error);
-
-	o->chooser.where = "";
-	return r == -EPROTO ? -EINVAL : r;
-}
-
 static int find_event(struct session_options *o, const char *dir, const char *name, char **error)
 {
 	struct guess none = {.word = ""};
 	struct buf names = {0};
-	int r = find_chooser(o, dir, name, error);
+	int r = session_choosers_add(&o->choosers, dir, name, error);
 
-	if (!r) {
-		o->event.chosen = plugin_sampler_ops(o->chooser.descriptor);
-		o->event.period = o->event.chosen->period;
-		snprintf(o->event.name, sizeof(o->event.name), "%s", name);
-		return 0;
-	}
 	if (r != -ENOENT)
 		return r;
 	plugin_samplers_offer(dir, &none, &names);
 	buf_add(&names, "", 1);
+	o->event = (struct event_kind){0};
 	r = names.error ? names.error : event_kind_find(name, names.p, &o->event, error);
 	buf_fini(&names);
 	return r;
@@ -77,23 +62,29 @@ static void set_alloc(struct session_options *o, bool in_use)
 }
 
 /* "cpu-clock" and "task-clock" are what is sampled without -e. */
+static bool is_cpu_time(const char *name)
+{
+	return !strcmp(name, "cpu-clock") || !strcmp(name, "task-clock");
+}
+
 int session_event_set(struct session_options *o, const char *name)
 {
 	char *error = NULL, *dir;
 	int r = 0;
 
-	o->chooser = (struct chooser_options){0};
 	if (!strncmp(name, PROBE_PREFIX, strlen(PROBE_PREFIX)))
 		return add_probe(o, name + strlen(PROBE_PREFIX));
 	dir = plugin_default_dir();
-	probe_points_fini(&o->probes);
-	o->event = (struct event_kind){0};
 	if (!strcmp(name, SESSION_ALLOC) || !strcmp(name, SESSION_IN_USE)) {
+		probe_points_fini(&o->probes);
 		set_alloc(o, !strcmp(name, SESSION_IN_USE));
-		return 0;
-	}
-	if (strcmp(name, "cpu-clock") != 0 && strcmp(name, "task-clock") != 0)
+	} else if (is_cpu_time(name)) {
+		probe_points_fini(&o->probes);
+		o->event = (struct event_kind){0};
+		o->choosers.cpu = true;
+	} else {
 		r = dir ? find_event(o, dir, name, &error) : -ENOMEM;
+	}
 	free(dir);
 	if (r)
 		log_error("%s", error ? error : "no memory");
@@ -101,37 +92,6 @@ int session_event_set(struct session_options *o, const char *name)
 	if (r == -EACCES || r == -EPERM)
 		return EX_NOPERM;
 	return !r ? 0 : r == -EINVAL ? EX_USAGE : r == -ENODEV ? EX_UNAVAILABLE : EX_OSERR;
-}
-
-static bool is_of_time(const struct session_options *o)
-{
-	return plugin_sampler_ops(o->chooser.descriptor)->flags & FUSEE_SAMPLER_TIME;
-}
-
-static int bad_rate(const struct cli_command *command, const struct session_options *o)
-{
-	return o->hz > DEFAULT_HZ || o->hz < DEFAULT_HZ
-		       ? cli_bad_usage(command,
-				       "-F is a rate of time: with -e %s, -c N takes a sample for "
-				       "each N",
-				       o->event.name)
-		       : 0;
-}
-
-static int check_chosen(const struct cli_command *command, const struct session_options *o)
-{
-	char what[EVENT_NAME_MAX + 8];
-
-	snprintf(what, sizeof(what), o->wall ? "--wall" : "-e %s", o->event.name);
-	if (is_of_time(o) && o->event_period)
-		return cli_bad_usage(command, "%s has a rate: -F HZ", what);
-	if (is_of_time(o) && o->hz < LEAST_HZ)
-		return cli_bad_usage(command, "%s has a rate of at least %g Hz", what, LEAST_HZ);
-	if (!is_of_time(o) && bad_rate(command, o))
-		return EX_USAGE;
-	if (o->profiler.sampler != SAMPLER_AUTO && o->profiler.sampler != SAMPLER_BPF)
-		return cli_bad_usage(command, "%s is sampled by BPF: leave --sampler out", what);
-	return 0;
 }
 
 /* Is the process's file of this path another than ours, or is there none? */
@@ -195,32 +155,22 @@ static int check_hits(const struct cli_command *command, const struct session_op
 	return 0;
 }
 
-static int check_beside(const struct cli_command *command, struct session_options *o)
-{
-	char *error = NULL, *dir = plugin_default_dir();
-	int r = dir ? find_chooser(o, dir, BESIDE, &error) : -ENOMEM;
-
-	if (r)
-		log_error("--wall needs the sampler '" BESIDE "': %s",
-			  error ? error : strerror(-r));
-	free(error);
-	free(dir);
-	return !r ? check_chosen(command, o) : r == -ENOMEM ? EX_OSERR : EX_UNAVAILABLE;
-}
-
 int session_event_check(const struct cli_command *command, struct session_options *o)
 {
-	if (o->wall && *o->event.name)
-		return cli_bad_usage(command, "--wall goes without -e: it has CPU time and offcpu");
-	if (o->wall)
-		return check_beside(command, o);
+	int r = o->wall ? session_choosers_add_wall(&o->choosers) : 0;
+
+	if (r)
+		return r;
+	if (o->choosers.n && *o->event.name)
+		return cli_bad_usage(command, "%s and -e %s are not sampled together",
+				     o->wall ? "--wall" : "samplers", o->event.name);
+	if (o->choosers.n)
+		return session_choosers_check(command, o);
 	if (!*o->event.name)
 		return o->event_period
 			       ? cli_bad_usage(command, "-c N goes with -e EVENT; the rate of "
 							"samples of CPU time is -F HZ")
 			       : 0;
-	if (o->event.chosen)
-		return check_chosen(command, o);
 	if (o->event.probes)
 		return check_hits(command, o);
 	if (o->profiler.sampler == SAMPLER_BPF || o->profiler.sampler == SAMPLER_STOP)
@@ -244,8 +194,8 @@ void session_event_log(const struct session *s, const char *part)
 {
 	const char *name = s->o.event.name;
 
-	if (s->o.event.chosen && s->o.event.chosen->flags & FUSEE_SAMPLER_TIME)
-		log_info("%s, %g Hz, unwinding in the kernel", name, s->o.hz);
+	if (s->o.choosers.n)
+		session_choosers_log(&s->o.choosers);
 	else if (session_is_alloc(&s->o))
 		log_info("%s, by chance a sample for each %llu bytes, unwinding in the kernel",
 			 name, (unsigned long long)session_period(s));
@@ -257,4 +207,9 @@ void session_event_log(const struct session *s, const char *part)
 	else
 		log_info("%s, a sample for each %llu%s", name,
 			 (unsigned long long)session_period(s), part);
+}
+
+render_table *session_table(const struct fusee_sampler_ops *ops)
+{
+	return ops && ops->flags & FUSEE_SAMPLER_TIME ? render_waits : render_hottest;
 }

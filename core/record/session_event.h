@@ -6,6 +6,7 @@
 
 #include "console/options.h"
 #include "record/session.h"
+#include "report/report.h"
 
 /* Sets o->event by its name. */
 int session_event_set(struct session_options *o, const char *name);
@@ -14,4 +15,6 @@ int session_event_set(struct session_options *o, const char *name);
 int session_event_check(const struct cli_command *, struct session_options *o);
 /* Logs what is sampled; part: what is said of the kernel's part. */
 void session_event_log(const struct session *, const char *part);
+/* The table of a sampler's values: where threads wait, if they are times. NULL: of an event. */
+render_table *session_table(const struct fusee_sampler_ops *);
 #endif

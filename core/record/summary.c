@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,9 @@
 #include "bpf/inuse.h"
 #include "bpf/probes.h"
 #include "bpf/waits.h"
+#include "record/internal/choosers.h"
 #include "record/internal/hints.h"
+#include "record/session_event.h"
 #include "record/summary.h"
 #include "report/report.h"
 #include "profiler/build_profile.h"
@@ -50,16 +53,20 @@ static const char *unit_of(const struct session *s)
 				       : s->o.event.name;
 }
 
-/* The sum of what a sampler has chosen. */
-static void print_chosen(const struct session *s, uint64_t value)
+/* The sum of what each sampler has chosen. */
+static void print_chosen(const struct session *s, const struct session_account *a)
 {
-	const struct fusee_sampler_ops *ops = plugin_sampler_ops(s->o.chooser.descriptor);
 	char n[32];
 
-	if (ops->flags & FUSEE_SAMPLER_TIME)
-		fprintf(stderr, "%.1f s %s, ", (double)value / 1e9, ops->amount);
-	else
-		fprintf(stderr, "%s %s, ", text_number(n, value), ops->amount);
+	for (uint32_t i = 0; i < s->o.choosers.n; i++) {
+		const struct fusee_sampler_ops *ops = session_chooser_ops(&s->o.choosers, i);
+		uint64_t value = a->stats.chosen[i];
+
+		if (ops->flags & FUSEE_SAMPLER_TIME)
+			fprintf(stderr, "%.1f s %s, ", (double)value / 1e9, ops->amount);
+		else
+			fprintf(stderr, "%s %s, ", text_number(n, value), ops->amount);
+	}
 }
 
 static void print_totals(const struct session *s, const struct session_account *a)
@@ -68,15 +75,11 @@ static void print_totals(const struct session *s, const struct session_account *
 	char n[32];
 
 	fprintf(stderr, "  %.1f s, ", (double)(s->end_ns - s->start_ns) / 1e9);
-	if (s->o.event.chosen)
-		print_chosen(s, a->stats.weight_ns);
-	else if (*s->o.event.name)
+	if (!*s->o.event.name)
+		fprintf(stderr, "%.1f s of CPU, ", (double)a->stats.weight_ns / 1e9);
+	else if (!s->o.event.chosen)
 		fprintf(stderr, "%s %s, ", text_number(n, a->stats.weight_ns), unit_of(s));
-	else
-		fprintf(stderr, "%.1f s of CPU, ",
-			(double)(a->stats.weight_ns - a->stats.chosen) / 1e9);
-	if (s->o.wall)
-		print_chosen(s, a->stats.chosen);
+	print_chosen(s, a);
 	fprintf(stderr, "%s samples", text_number(n, l->due));
 	if (l->due && l->complete == l->due)
 		fprintf(stderr, ", all complete");
@@ -145,8 +148,6 @@ static void print_unsampled(const struct session *s, const struct session_accoun
 			used / 1e6, period / 1e6);
 }
 
-typedef int render_table(const struct fusee_profile *, const struct render_options *, struct buf *);
-
 /* title: NULL: none. */
 static void print_table(const struct session *s, const struct fusee_profile *p, render_table render,
 			const char *type, const char *title)
@@ -169,14 +170,22 @@ static void print_table(const struct session *s, const struct fusee_profile *p, 
 
 static void print_hottest(const struct session *s, const struct fusee_profile *p)
 {
-	bool waits = s->o.event.chosen && s->o.event.chosen->flags & FUSEE_SAMPLER_TIME;
+	const struct session_choosers *c = &s->o.choosers;
+	bool beside = session_is_beside(&s->o);
 
-	print_table(s, p, waits ? render_waits : render_hottest, NULL,
-		    s->o.wall ? "On a CPU" : NULL);
-	if (!s->o.wall)
-		return;
-	fputc('\n', stderr);
-	print_table(s, p, render_waits, "off_cpu", "Off the CPU");
+	if (beside || c->n < 2)
+		print_table(s, p, session_table(beside || !c->n ? NULL : session_chooser_ops(c, 0)),
+			    NULL, beside ? "On a CPU" : NULL);
+	for (uint32_t i = 0; i < c->n && (beside || c->n > 1); i++) {
+		const struct fusee_sampler_ops *ops = session_chooser_ops(c, i);
+		char title[128];
+
+		snprintf(title, sizeof(title), "%s", ops->amount);
+		title[0] = (char)toupper((unsigned char)title[0]);
+		if (beside || i)
+			fputc('\n', stderr);
+		print_table(s, p, session_table(ops), ops->type, title);
+	}
 }
 
 /* Prints the files at which workers failed: their stacks are truncated, or they have no symbols. */
@@ -242,14 +251,14 @@ static void print_unkept(const struct session *s)
 {
 	uint64_t counts[WAIT_RESULT_COUNT];
 
-	if (!s->profiler.chooser || !s->profiler.bpf)
-		return;
-	bpf_waits_counts(s->profiler.bpf, counts);
-	if (counts[WAIT_UNFOLLOWED])
-		log_warning("%llu events of %s were not seen: more than %u threads have some at "
-			    "once",
-			    (unsigned long long)counts[WAIT_UNFOLLOWED],
-			    s->profiler.chooser->descriptor->name, WAIT_THREADS);
+	for (uint32_t i = 0; s->profiler.bpf && i < s->profiler.choosers.n; i++) {
+		bpf_waits_counts(s->profiler.bpf, i, counts);
+		if (counts[WAIT_UNFOLLOWED])
+			log_warning("%llu events of %s were not seen: more than %u threads have "
+				    "some at once",
+				    (unsigned long long)counts[WAIT_UNFOLLOWED],
+				    s->profiler.choosers.at[i]->descriptor->name, WAIT_THREADS);
+	}
 }
 
 /* Prints how long the stop sampler has stopped the target. */
@@ -317,10 +326,12 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 
 void summary_losses(struct session *s, struct builder *b)
 {
+	const struct build_options o = session_build_options(s);
+	const struct build_lost lost = build_lost_weights(&s->profiler, &o);
 	struct session_account a;
 
 	session_account(s, &a);
-	build_losses(b, &a.losses, a.period_ns);
+	build_losses(b, &a.losses, &lost);
 	if (a.stats.guessed)
 		builder_comment(b, "guessed: %llu samples have a frame that was guessed",
 				(unsigned long long)a.stats.guessed);
@@ -352,17 +363,23 @@ static void stats_bpf(struct session *s, const struct session_account *a, struct
 	json_end(j);
 }
 
-/* What a sampler's program saw, that which is no sample included. */
-static void stats_chosen(const struct session *s, struct json *j)
+/* What samplers' programs saw, that which is no sample included. */
+static void stats_chosen(const struct session *s, const struct session_account *a, struct json *j)
 {
 	uint64_t counts[WAIT_RESULT_COUNT];
 
-	if (!s->profiler.chooser || !s->profiler.bpf)
+	if (!s->profiler.choosers.n || !s->profiler.bpf)
 		return;
-	bpf_waits_counts(s->profiler.bpf, counts);
-	json_open(j, "sampler");
-	for (uint32_t i = 0; i < WAIT_RESULT_COUNT; i++)
-		json_uint(j, wait_result_texts[i], counts[i]);
+	json_open(j, "samplers");
+	for (uint32_t i = 0; i < s->profiler.choosers.n; i++) {
+		bpf_waits_counts(s->profiler.bpf, i, counts);
+		json_open(j, s->profiler.choosers.at[i]->descriptor->name);
+		json_uint(j, "period", s->profiler.wait_periods.at[i]);
+		json_uint(j, "weight", a->stats.chosen[i]);
+		for (uint32_t k = 0; k < WAIT_RESULT_COUNT; k++)
+			json_uint(j, wait_result_texts[k], counts[k]);
+		json_end(j);
+	}
 	json_end(j);
 }
 
@@ -430,12 +447,11 @@ int summary_stats(struct session *s, struct buf *b)
 	json_uint(&j, "guessed", a.stats.guessed);
 	json_uint(&j, "count_ns", a.counts.count_ns);
 	json_uint(&j, "weight_ns", a.stats.weight_ns);
-	json_uint(&j, "chosen", a.stats.chosen);
 	json_flag(&j, "kernel", profiler_kernel(&s->profiler));
 	json_flag(&j, "gaps", a.counts.gaps);
 	json_uint(&j, "helped", a.stats.helped);
 	stats_bpf(s, &a, &j);
-	stats_chosen(s, &j);
+	stats_chosen(s, &a, &j);
 	stats_hits(s, &j);
 	stats_in_use(s, &j);
 	stats_stop(s, &a.stop, &j);

@@ -66,9 +66,11 @@ int render_dot(const struct fusee_profile *, const struct fusee_profile *base,
 	       const struct render_options *, struct buf *out);
 int render_json(const struct fusee_profile *, const struct fusee_profile *base,
 		const struct render_options *, struct buf *out);
+typedef int render_table(const struct fusee_profile *, const struct render_options *,
+			 struct buf *out);
 /* The hottest functions as `fusee record` prints them: self, total, name, library. */
-int render_hottest(const struct fusee_profile *, const struct render_options *, struct buf *out);
+render_table render_hottest;
 /* Where threads wait, of a type that is time off the CPU: time, system call, innermost functions of
  * the program. */
-int render_waits(const struct fusee_profile *, const struct render_options *, struct buf *out);
+render_table render_waits;
 #endif

@@ -56,18 +56,20 @@ struct sample_hit {
 	uint32_t followed; /* its id, if its memory is followed until it is freed; or 0 */
 };
 
+/* Of a sampler's plugin: the words of its program. Zeros: the sample is of an event. */
+struct sample_chosen {
+	bool is;
+	uint8_t sampler; /* its number */
+	uint32_t words[2];
+};
+
 struct sample {
 	pid_t pid, tid;
 	uint32_t cpu;
-	uint32_t group;  /* number of the events, see perf_stream_add(); or 0 */
-	uint64_t time;   /* CLOCK_MONOTONIC ns */
-	uint64_t period; /* ns of CPU time that it represents, if `share` is 0 */
-	/* Of a sampler's plugin, in whose unit the period is: the words of its program. Zeros: it
-	 * is of an event. */
-	struct {
-		bool is;
-		uint32_t words[2];
-	} chosen;
+	uint32_t group;              /* number of the events, see perf_stream_add(); or 0 */
+	uint64_t time;               /* CLOCK_MONOTONIC ns */
+	uint64_t period;             /* ns of CPU time that it represents, if `share` is 0 */
+	struct sample_chosen chosen; /* in whose unit the period is then */
 	struct sample_hit hit;
 	uint8_t share;          /* of 256 such samples, those that were kept; 0: all */
 	const uint64_t *kernel; /* addresses of kernel frames, leaf first */

@@ -25,7 +25,8 @@
  * fields that are read, and FUSEE_KERNEL_TYPE behind it: the offsets are those of the running
  * kernel. `task` is always a struct task_struct that the tracepoint has given. The program may have
  * maps of its own, whose names begin with the sampler's; neither writable globals nor loops without
- * a bound.
+ * a bound. Several samplers may be used at once: each has its own period, its own memory of a
+ * thread and its own samples, also of one thread at one event.
  *
  * What runs at each event of the machine is what a sampler costs. Each call of a function of the
  * core takes a few ns; what is in struct fusee_sampler_scope, none: so the period and
@@ -89,15 +90,6 @@ FUSEE_FN int fusee_sampler_selected(const struct fusee_sampler_scope *scope, voi
 
 #define FUSEE_OF_CORE __attribute__((noinline, visibility("hidden")))
 
-/* Never NULL, which the verifier cannot know. */
-FUSEE_OF_CORE const struct fusee_sampler_scope *fusee_sampler_scope(void);
-/* What is kept of the thread; NULL: nothing yet. */
-FUSEE_OF_CORE struct fusee_thread_memory *fusee_sampler_memory(void *task);
-/* Begins to keep something of the thread, if its process is selected. 0, or -1: it is not, or there
- * is no room, which is counted. */
-FUSEE_OF_CORE int fusee_sampler_remember(void *task, const struct fusee_thread_memory *first);
-/* Nothing more is kept of the thread: it ends. */
-FUSEE_OF_CORE int fusee_sampler_forget(void *task);
 /* Since when samples are taken: CLOCK_MONOTONIC ns. */
 FUSEE_OF_CORE __u64 fusee_sampler_began(void);
 /* Since when each thread of this process had room when fusee_sampler_remember() was called, so that
@@ -105,14 +97,43 @@ FUSEE_OF_CORE __u64 fusee_sampler_began(void);
 FUSEE_OF_CORE __u64 fusee_sampler_complete_since(void *task);
 /* CLOCK_MONOTONIC ns. */
 FUSEE_OF_CORE __u64 fusee_sampler_time(void);
+
+#ifdef __bpf__
+/* Those below, with the number of the sampler that calls. */
+FUSEE_OF_CORE const struct fusee_sampler_scope *fusee_sampler_scope_of(__u32 sampler);
+FUSEE_OF_CORE struct fusee_thread_memory *fusee_sampler_memory_of(__u32 sampler, void *task);
+FUSEE_OF_CORE int fusee_sampler_remember_of(__u32 sampler, void *task,
+					    const struct fusee_thread_memory *first);
+FUSEE_OF_CORE int fusee_sampler_forget_of(__u32 sampler, void *task);
+FUSEE_OF_CORE __u64 fusee_sampler_chance_of(__u32 sampler, __u64 value);
+FUSEE_OF_CORE int fusee_sampler_take_of(__u32 sampler, void *task, __u64 weight, __u32 word0,
+					__u32 word1);
+#else
+#define FUSEE_SAMPLER_FN FUSEE_OF_CORE
+#endif
+#if defined(__bpf__) && !defined(FUSEE_CORE)
+#define FUSEE_SAMPLER_FN FUSEE_FN
+#endif
+
+#ifdef FUSEE_SAMPLER_FN
+/* Never NULL, which the verifier cannot know. */
+FUSEE_SAMPLER_FN const struct fusee_sampler_scope *fusee_sampler_scope(void);
+/* What is kept of the thread; NULL: nothing yet. */
+FUSEE_SAMPLER_FN struct fusee_thread_memory *fusee_sampler_memory(void *task);
+/* Begins to keep something of the thread, if its process is selected. 0, or -1: it is not, or there
+ * is no room, which is counted. */
+FUSEE_SAMPLER_FN int fusee_sampler_remember(void *task, const struct fusee_thread_memory *first);
+/* Nothing more is kept of the thread: it ends. */
+FUSEE_SAMPLER_FN int fusee_sampler_forget(void *task);
 /* Counts an event of this value. Returns the weight of its sample: the value, if that is a period
  * or more, else a period with the probability value / period, so that the expected weight is the
  * value; 0: it is no sample. */
-FUSEE_OF_CORE __u64 fusee_sampler_chance(__u64 value);
+FUSEE_SAMPLER_FN __u64 fusee_sampler_chance(__u64 value);
 /* The stack of the thread is a sample, with two words for ops->parts(). The thread must run on this
  * CPU, or come to run on it. 0, or -1: its process is not selected, or there is no room, which is
  * counted. */
-FUSEE_OF_CORE int fusee_sampler_take(void *task, __u64 weight, __u32 word0, __u32 word1);
+FUSEE_SAMPLER_FN int fusee_sampler_take(void *task, __u64 weight, __u32 word0, __u32 word1);
+#endif
 
 /* Makes the static function `void program(__u64 *args)` a program at "tp_btf/TRACEPOINT". */
 #define FUSEE_SAMPLER_PROGRAM(name, tracepoint, program)              \

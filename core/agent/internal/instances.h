@@ -65,5 +65,5 @@ void instances_fini(struct instances *);
 /* The labels of a label set, for struct build_options. arg: the agent's sampling. */
 const struct fusee_label *instances_labels_of(void *arg, uint32_t set, uint32_t *n);
 /* The period of the plan's sampler, in its unit; 0: it has none. */
-uint64_t instances_chosen_period(const struct plan *);
+struct wait_periods instances_chosen_periods(const struct plan *);
 #endif

@@ -13,6 +13,9 @@
 struct linker_part {
 	const char *name; /* for messages */
 	const void *from, *to;
+	/* A variable of it that has another value in what is linked; NULL: none. */
+	const char *constant;
+	uint32_t value;
 };
 
 /* Links n parts in a child process and waits for it; the child has a time limit. *ret: a memfd with

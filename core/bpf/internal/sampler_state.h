@@ -21,8 +21,8 @@
 
 #define SLAB_BYTES (1u << 20) /* FUSEE_SLAB_WORDS of fusee/unwinder.bpf.h */
 #define SLAB_WORDS (SLAB_BYTES / 4)
-#define SAMPLER_LINKS 14u
-#define CHOOSER_LINKS 8u /* of them, programs of a sampler's plugin at most */
+#define CHOOSER_LINKS 8u /* programs of a sampler's plugin at most */
+#define SAMPLER_LINKS (7u + CHOOSER_LINKS * MAX_SAMPLERS)
 
 struct fusee_sampler_scope;
 struct bpf_object;
@@ -132,15 +132,15 @@ struct sampler_fds {
 struct wait_ring;
 
 struct waits {
-	const struct fusee_instance *chooser; /* whose program chooses; NULL: none is loaded */
-	bool sampled;                         /* the object is that of waits */
-	bool beside;                          /* there are two objects: CPU time, and this */
-	struct bpf_object *object; /* with the programs of waits; NULL: none are sampled */
-	int programs;              /* its map sampler_programs */
-	struct wait_ring *rings;   /* of each possible CPU */
+	const struct chooser_set *choosers; /* whose programs choose; NULL: none is loaded */
+	bool sampled;                       /* the object is that of waits */
+	bool beside;                        /* there are two objects: CPU time, and this */
+	struct bpf_object *object;          /* with the programs of waits; NULL: none are sampled */
+	int programs;                       /* its map sampler_programs */
+	struct wait_ring *rings;            /* of each possible CPU */
 	uint32_t n;
-	int cpus;                          /* map sampler_wait_cpus */
-	struct fusee_sampler_scope *scope; /* map sampler_scope, mapped; NULL: not sampled */
+	int cpus;    /* map sampler_wait_cpus */
+	char *scope; /* map sampler_scope, mapped; NULL: not sampled. By waits_scope() */
 };
 
 struct probes {
@@ -194,7 +194,7 @@ struct bpf_sampler {
 /* ---- object.c ---- */
 
 #define CHOOSER_PREFIX "fusee_sampler_program_" /* of names of programs */
-#define SAMPLER_PARTS (4 + SAMPLER_TABLES)
+#define SAMPLER_PARTS (4 + SAMPLER_TABLES + MAX_SAMPLERS)
 
 /* Finds the set's unwinders that the program steps with. Stacks must be the same in the kernel and
  * in user space, so other native unwinders, or another order, are refused. 0; or -ENOTSUP with a
@@ -242,8 +242,16 @@ void language_programs_fini(struct bpf_sampler *);
 
 /* ---- waits.c ---- */
 
-/* What the running kernel has. Before the object is loaded. 0 or -errno. */
-int waits_prepare(struct bpf_object *, uint32_t cpus);
+/* What the running kernel has, and what so many samplers use. Before the object is loaded. 0 or
+ * -errno. */
+int waits_prepare(const struct bpf_sampler *, struct bpf_object *, uint32_t cpus);
+/* How many samplers there are. */
+static inline uint32_t waits_samplers(const struct bpf_sampler *b)
+{
+	return b->waits.choosers ? b->waits.choosers->n : 0;
+}
+/* Counts processes of sampler_rates with this pid, if there are samplers. */
+void waits_count(struct bpf_sampler *, pid_t pid, uint32_t more);
 /* Loads the object of waits beside that of CPU time, which is loaded. 0; or -errno and, in *why, a
  * malloc'ed sentence or NULL. */
 int waits_load_beside(struct bpf_sampler *, uint32_t cpus, char **why);

@@ -53,10 +53,10 @@ struct perf_stream {
 uint64_t perf_stream_default_rings(const struct perf_stream_options *);
 /* Bytes of a stack copy: a copy that takes half of a ring leaves room for other records. */
 uint32_t perf_stream_copy_bytes(const struct perf_stream *);
-/* The period of time off the CPU, which is sampled; 0: it is not. */
-static inline uint64_t perf_stream_wait_period(const struct perf_stream *s)
+/* Do samplers of plugins choose samples? */
+static inline bool perf_stream_has_waits(const struct perf_stream *s)
 {
-	return s->o.waits ? s->o.period_ns : s->o.wait_period_ns;
+	return s->o.wait_periods.n;
 }
 
 /* Its events have no ticks that are samples: they bring the sideband. */

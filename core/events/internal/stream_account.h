@@ -59,7 +59,7 @@ struct stream_account {
 		uint64_t failed; /* and for which the ring had no room */
 	} programs;
 	struct {
-		uint64_t ring_full, skipped, unfinished, late, unwalked;
+		uint64_t ring_full, skipped, unfinished, unwalked, late[LOSS_SAMPLERS];
 	} reported; /* the highest figures that were read */
 };
 
