@@ -118,7 +118,7 @@ int perf_stream_enable(struct perf_stream *);
 /* Sets the periods of samplers from now on, before the process that is held execs; 0: those do not
  * begin yet. */
 void perf_stream_count_from_exec(struct perf_stream *, const struct wait_periods *);
-/* The process that was held has begun: its waits until now were for fusee. */
+/* The process that was held goes on: its waits until now were for fusee. */
 void perf_stream_command_runs(struct perf_stream *);
 int perf_stream_disable(struct perf_stream *);
 

@@ -437,13 +437,17 @@ int profiler_enable(struct profiler *p)
 	return r;
 }
 
+void profiler_command_goes_on(struct profiler *p)
+{
+	if (p->stream)
+		perf_stream_command_runs(p->stream);
+}
+
 int profiler_command_runs(struct profiler *p)
 {
 	/* What it starts may be of any language; the command does not wait for that. */
 	if (p->bpf && pipeline_may_start(p->pipeline, p->pids[0]))
 		bpf_sampler_load_languages(p->bpf, NULL);
-	if (p->stream)
-		perf_stream_command_runs(p->stream);
 	return p->stop ? stop_sampler_enable(p->stop) : 0;
 }
 

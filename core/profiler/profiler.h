@@ -145,6 +145,8 @@ void profiler_prepare_held(struct profiler *);
 /* Begins or resumes sampling. Not needed for a held command, whose exec enables the events. 0 or
  * -errno. */
 int profiler_enable(struct profiler *);
+/* A held command is about to run its own code. */
+void profiler_command_goes_on(struct profiler *);
 /* To be called when a held command has begun. 0 or -errno. */
 int profiler_command_runs(struct profiler *);
 /* Takes mappings that were read in the background: when pipeline_mappings_fd() is readable. */

@@ -143,7 +143,8 @@ static int halt(pid_t pid)
 	return signal_of(status);
 }
 
-void entry_pass(pid_t pid, void (*ready)(void *arg), void *arg)
+/* Returns as halt() when the child is ready to go on. */
+static int pass(pid_t pid, void (*ready)(void *arg), void *arg)
 {
 	uint64_t until = clock_now() + TIMEOUT_NS;
 	int status, signal = 0, event;
@@ -151,7 +152,7 @@ void entry_pass(pid_t pid, void (*ready)(void *arg), void *arg)
 
 	do {
 		if (!next_stop(pid, until, &status))
-			return;
+			return -1;
 		if (!is_exec(status))
 			ptrace(PTRACE_CONT, pid, NULL, (long)signal_of(status));
 	} while (!is_exec(status));
@@ -167,8 +168,15 @@ void entry_pass(pid_t pid, void (*ready)(void *arg), void *arg)
 			close(event);
 		else if (signal >= 0)
 			poke_breakpoint(pid, 0);
-		if (signal < 0)
-			return;
 	}
-	ptrace(PTRACE_DETACH, pid, NULL, (long)signal);
+	return signal;
+}
+
+void entry_pass(pid_t pid, const struct entry_calls *calls, void *arg)
+{
+	int signal = pass(pid, calls->ready, arg);
+
+	calls->go_on(arg);
+	if (signal >= 0)
+		ptrace(PTRACE_DETACH, pid, NULL, (long)signal);
 }

@@ -319,14 +319,22 @@ static void prepare_held(void *arg)
 		allocators_update(s->allocators);
 }
 
+static void go_on(void *arg)
+{
+	profiler_command_goes_on(&((struct session *)arg)->profiler);
+}
+
 static int start_command(struct session *s)
 {
+	const struct entry_calls calls = {prepare_held, go_on};
 	const char *name = s->command.argv[0];
 	bool seized = s->profiler.bpf && entry_seize(s->command.pid);
 	int r = command_start(&s->command);
 
 	if (!r && seized)
-		entry_pass(s->command.pid, prepare_held, s);
+		entry_pass(s->command.pid, &calls, s);
+	else if (!r)
+		go_on(s);
 	if (r)
 		log_error("cannot run '%s': %s", name, strerror(-r));
 	if (!r && profiler_command_runs(&s->profiler)) {

@@ -31,8 +31,8 @@ struct waits {
 };
 
 /* The kernel's functions of system calls, by architecture. */
-static const char *const calls[] = {"__x64_sys_", "__arm64_sys_", "__ia32_sys_",
-				    "__ia32_compat_sys_"};
+static const char *const calls[] = {"__x64_sys_",         "__arm64_sys_", "__ia32_sys_",
+				    "__ia32_compat_sys_", "__do_sys_",    "ksys_"};
 
 /* Those behind which a thread waits without having called the kernel. */
 static const struct {

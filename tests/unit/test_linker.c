@@ -19,9 +19,9 @@ FUSEE_EMBED(framepointer_object, "framepointer.bpf.o");
 #define NPARTS 3u
 
 static const struct linker_part parts[NPARTS] = {
-	{"steps", steps_bpf, steps_bpf_end},
-	{"dwarf", dwarf_object, dwarf_object_end},
-	{"framepointer", framepointer_object, framepointer_object_end},
+	{.name = "steps", .from = steps_bpf, .to = steps_bpf_end},
+	{.name = "dwarf", .from = dwarf_object, .to = dwarf_object_end},
+	{.name = "framepointer", .from = framepointer_object, .to = framepointer_object_end},
 };
 
 /* ---- allocations that fail: in the children of the test alone ---- */
@@ -188,7 +188,8 @@ TEST(nonsense_is_refused)
 {
 	size_t len = (size_t)(dwarf_object_end - dwarf_object);
 	unsigned char *bytes = malloc(len);
-	struct linker_part p[2] = {parts[0], {"stranger", bytes, bytes + len}};
+	struct linker_part p[2] = {parts[0],
+				   {.name = "stranger", .from = bytes, .to = bytes + len}};
 	uint32_t before = count_fds();
 	char *why;
 	int fd;

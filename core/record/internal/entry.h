@@ -14,10 +14,15 @@
 /* Traces a child that waits for its exec. false: not allowed, or tracing would take the rights from
  * a setuid program; the child runs untraced then. */
 bool entry_seize(pid_t child);
+struct entry_calls {
+	void (*ready)(void *arg); /* at both stops */
+	void (*go_on)(void *arg); /* once, the last before the child runs its own code */
+};
+
 /*
- * After the exec of a traced child: calls ready() at both stops and lets the child go on. Returns
- * when the child runs untraced or has ended (wait(2) still reports that), at the latest two seconds
- * after a stop if it does not reach its entry point.
+ * After the exec of a traced child: stops it twice and lets it go on. Returns when the child runs
+ * untraced or has ended (wait(2) still reports that), at the latest two seconds after a stop if it
+ * does not reach its entry point.
  */
-void entry_pass(pid_t child, void (*ready)(void *arg), void *arg);
+void entry_pass(pid_t child, const struct entry_calls *, void *arg);
 #endif
