@@ -242,7 +242,7 @@ static void put_functions(const struct top *t, const struct fusee_profile *p,
 	if (n > 1)
 		o->rows = o->rows > titles ? (o->rows - titles + 4) / n : 2;
 	o->rows = o->rows < 2 ? 2 : o->rows;
-	session_table(first ? plugin_sampler_ops(c->at[0].descriptor) : NULL)(p, o, out);
+	session_table(first && c->n ? plugin_sampler_ops(c->at[0].descriptor) : NULL)(p, o, out);
 	for (uint32_t i = first; i < c->n; i++) {
 		const struct fusee_sampler_ops *ops = plugin_sampler_ops(c->at[i].descriptor);
 
