@@ -105,6 +105,10 @@ FUSEE_FN int send_copy(struct sampler_context *ctx, struct scratch *s, __u32 lim
 	c->record.nkernel = bytes > 0 ? (__u32)bytes / 8 : 0;
 	c->record.continued = s->search.number ? s->search.began : 0;
 	copy_stack(c, limit);
+#ifdef SAMPLER_OF_PROBES
+	if (s->replaced.returned && c->record.bytes >= 8 && !(c->record.holes & 1))
+		__builtin_memcpy(c->record.stack, &s->replaced.returned, 8);
+#endif
 	size = (RECORD_COPY_HEAD + c->record.bytes + 7) & ~7u;
 	if (size > sizeof(c->record))
 		return -1;

@@ -217,7 +217,7 @@ FUSEE_FN int inuse_hit(struct user_regs *regs, struct probe_cpu *p, const struct
 	weight = call->block.id      ? RECORD_FOLLOWED(call->block.id, period)
 		 : c->value < period ? period
 				     : c->value;
-	probe_take(regs, p, c->value, weight, answer);
+	probe_take(regs, p, c->value, weight, 0, answer);
 	return answer;
 }
 

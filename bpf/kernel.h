@@ -44,6 +44,7 @@ struct return_instance {
 struct uprobe_task {
 	struct return_instance *return_instances; /* the newest first */
 	unsigned long vaddr, xol_vaddr; /* of a probed instruction, and of the copy that is run */
+	unsigned int depth;             /* of return_instances */
 } KERNEL_TYPE;
 
 struct xol_area {

@@ -10,17 +10,36 @@
 #include "inuse_maps.h"
 
 /* What became of hits: X(name, text). Texts are keys of --stats. */
-#define PROBE_RESULTS(X)                                                                        \
-	X(PROBE_HITS, "hits")             /* of selected processes, not nested */               \
-	X(PROBE_VALUE, "value")           /* the sum of their values */                         \
-	X(PROBE_NESTED, "nested")         /* an allocator's functions, called by one another */ \
-	X(PROBE_CHOSEN, "chosen")         /* a sample is due */                                 \
-	X(PROBE_BUSY, "during another")   /* of these: the walk of another */                   \
+#define PROBE_RESULTS(X)                                                                   \
+	X(PROBE_HITS, "hits")         /* of selected processes, not nested */              \
+	X(PROBE_VALUE, "value")       /* the sum of their values */                        \
+	X(PROBE_NESTED, "nested")     /* an allocator's functions, called by one another;  \
+					 or a timed function jumps to itself */            \
+	X(PROBE_BEGUN, "begun")       /* timed calls, not nested */                        \
+	X(PROBE_TOO_DEEP, "too deep") /* of these: the kernel does not see their return */ \
+	X(PROBE_UNKNOWN_BEGIN, "begin not known") /* returns of other calls */             \
+	X(PROBE_CHOSEN, "chosen")                 /* a sample is due */                    \
+	X(PROBE_BUSY, "during another")           /* of these: the walk of another */      \
 	X(PROBE_NOT_WALKED, "not walked") /* likewise: the kernel refused to call the walk */
 
 #define PROBE_NAME(name, text) name,
 
 enum probe_result { PROBE_RESULTS(PROBE_NAME) PROBE_RESULT_COUNT };
+
+/* Map sampler_calls: a timed call that has not returned. */
+struct call_key {
+	__u64 at; /* the address of its return address */
+	__u32 tid, probe;
+};
+
+struct call_begun {
+	__u64 time;     /* CLOCK_MONOTONIC ns */
+	__u64 function; /* its address */
+	__u64 jumps;    /* that the function has made to itself: each returns, too */
+};
+
+/* Those that are known at once. What was used least recently makes room. */
+#define PROBE_CALLS 16384u
 
 /* The functions of allocators, by where the size is. */
 enum alloc_kind {
@@ -56,9 +75,10 @@ struct alloc_call {
 /* Map sampler_probe_cpus, per CPU: what became of hits, and the hit that is walked. */
 struct probe_cpu {
 	__u64 counts[PROBE_RESULT_COUNT];
-	__u64 weight; /* how much of the value of all hits this one represents */
-	__u64 value;  /* its own */
-	__u64 busy;   /* hits that are between their choice and the end of their walk */
+	__u64 weight;   /* how much of the value of all hits this one represents */
+	__u64 value;    /* its own */
+	__u64 function; /* the address of what has just returned; 0: it is no return */
+	__u64 busy;     /* hits that are between their choice and the end of their walk */
 	struct alloc_call calls[ALLOC_DEPTH]; /* the newest that is not nested, and those in it */
 	__u64 depth;
 	/* Of the newest call, if that is a sample and a call in it will return its memory. */

@@ -17,15 +17,9 @@
 #include "kernel.h"
 #include "maps.h"
 #include "probe_maps.h"
+#include "probe_cpu.h"
 #include "processes.h"
 #include "sample.h"
-
-struct {
-	__uint(type, 6 /* PERCPU_ARRAY */);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct probe_cpu);
-} sampler_probe_cpus SEC(".maps");
 
 /* Its only program is sampler_tick. */
 struct {
@@ -34,13 +28,6 @@ struct {
 	__uint(key_size, 4);
 	__uint(value_size, 4);
 } sampler_probe_walk SEC(".maps");
-
-FUSEE_FN struct probe_cpu *probe_cpu(void)
-{
-	__u32 zero = 0;
-
-	return fusee_bpf_map_lookup_elem(&sampler_probe_cpus, &zero);
-}
 
 /* ---- the core's half ---- */
 
@@ -76,7 +63,8 @@ FUSEE_FN int probe_end(void)
 
 /* The hit is a sample of this weight. Returns only if it is not walked; else the program answers
  * this when the walk has ended. */
-FUSEE_FN void probe_take(void *context, struct probe_cpu *p, __u64 value, __u64 weight, int answer)
+FUSEE_FN void probe_take(void *context, struct probe_cpu *p, __u64 value, __u64 weight,
+			 __u64 function, int answer)
 {
 	count_hit(p, PROBE_CHOSEN, 1);
 	__sync_fetch_and_add(&p->busy, 1);
@@ -84,6 +72,7 @@ FUSEE_FN void probe_take(void *context, struct probe_cpu *p, __u64 value, __u64 
 		p->value = value;
 		p->weight = weight;
 		p->answer = answer;
+		p->function = function;
 		bpf_tail_call(context, &sampler_probe_walk, 0);
 		count_hit(p, PROBE_NOT_WALKED, 1);
 	} else {
@@ -108,7 +97,7 @@ FUSEE_FN void describe(struct record_tick *r, __u64 ids)
 
 /* A hit of this value. It is a sample for certain if that is a period or more, and then represents
  * itself; else with the probability of their ratio, and then it represents a period. */
-FUSEE_FN void probe_hit(void *context, struct probe_cpu *p, __u64 value)
+FUSEE_FN void probe_hit(void *context, struct probe_cpu *p, __u64 value, __u64 function)
 {
 	struct sampler_settings *o = settings();
 	__u64 period = o ? READ_ONCE(o->probe_period) : 0;
@@ -117,7 +106,7 @@ FUSEE_FN void probe_hit(void *context, struct probe_cpu *p, __u64 value)
 	count_hit(p, PROBE_VALUE, value);
 	if (!period || (value < period && bpf_get_prandom_u32() * period >= value << 32))
 		return;
-	probe_take(context, p, value, value < period ? period : value, 0);
+	probe_take(context, p, value, value < period ? period : value, function, 0);
 }
 
 /* NULL: the hit is of no selected process, or hits are no samples now. */
@@ -140,7 +129,7 @@ int sampler_probe_call(struct user_regs *regs)
 	struct probe_cpu *p = probe_selected();
 
 	if (p)
-		probe_hit(regs, p, 1);
+		probe_hit(regs, p, 1, 0);
 	return 0;
 }
 
@@ -234,7 +223,9 @@ int sampler_probe_alloc(struct user_regs *regs)
 		count_hit(p, PROBE_NESTED, 1);
 		return 0;
 	}
-	probe_hit(regs, p, c.value);
+	probe_hit(regs, p, c.value, 0);
 	return 0;
 }
+
+#include "timed_calls.h"
 #endif

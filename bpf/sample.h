@@ -38,9 +38,10 @@ struct claimed {
 	__u32 pushed; /* 1: the step has pushed frames for this pc */
 };
 
-/* The kernel's address of what replaced.h looks at next, or 0; and what it has found. */
+/* The kernel's address of what replaced.h looks at next, or 0; what it has found; and to where the
+ * first frame has returned, of a probe at returns, or 0. */
 struct replaced {
-	__u64 next, was;
+	__u64 next, was, returned;
 };
 
 /* The search for a caller in claimed code: continue.h. */

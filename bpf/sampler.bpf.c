@@ -23,6 +23,9 @@
 #include "stack.h"
 #include "wake.h"
 #include "walk.h"
+#ifdef SAMPLER_OF_PROBES
+#include "probe_cpu.h"
+#endif
 
 /* By number of the language unwinder: its sampler_language. */
 struct {
@@ -85,6 +88,9 @@ FUSEE_FN int user_regs(const struct sampler_context *c, struct scratch *s)
 	LOAD(rdi);
 	LOAD(rip);
 	LOAD(rsp);
+#ifdef SAMPLER_OF_PROBES
+	to_returned(s);
+#endif
 	return 0;
 }
 #else

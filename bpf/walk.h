@@ -177,6 +177,22 @@ __attribute__((noinline)) int sampler_probed(__u32 unused)
 	return u ? leave_probe(u) : -1;
 }
 
+#ifdef SAMPLER_OF_PROBES
+/* The frame of a call that has returned: goes to its caller. */
+FUSEE_FN int returned_step(struct fusee_unwind *u, struct scratch *s, const struct chunk_mapping *m,
+			   __u64 at)
+{
+	int next = append_unpushed(s, m, at);
+
+	if (next != STEP_AGAIN)
+		return next;
+	u->pc = s->replaced.returned;
+	u->sp += 8;
+	u->flags &= ~(__u32)(FUSEE_FIRST | FUSEE_PC_EXACT);
+	return STEP_AGAIN;
+}
+#endif
+
 /* Steps a frame; or prepares a language's step: STEP_CLAIMED. */
 __attribute__((noinline)) int sampler_step(__u32 unused)
 {
@@ -204,6 +220,10 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 	}
 	if (READ_ONCE(m->changed) > s->as_of)
 		return STEP_CHANGED;
+#ifdef SAMPLER_OF_PROBES
+	if (s->replaced.returned && u->flags & FUSEE_FIRST)
+		return returned_step(u, s, m, at);
+#endif
 	next = m->unwinder ? claimed_step(u, s, m, at) : STEP_NATIVE;
 	return next == STEP_NATIVE ? native_step(u, s, m, at) : next;
 }

@@ -15,8 +15,12 @@
 
 const char *const probe_result_texts[PROBE_RESULT_COUNT] = {PROBE_RESULTS(PROBE_TEXT)};
 
-static const char *const programs[PROBE_PROGRAMS] = {
-	[PROBE_CALL] = "sampler_probe_call", [PROBE_ALLOC] = "sampler_probe_alloc"};
+static const char *const programs[PROBE_PROGRAMS] = {[PROBE_CALL] = "sampler_probe_call",
+						     [PROBE_ALLOC] = "sampler_probe_alloc",
+						     [PROBE_RETURN] = "sampler_probe_begin"};
+
+/* Behind the begin of what is timed. */
+#define RETURNED "sampler_probe_return"
 
 int probes_open(struct bpf_sampler *b)
 {
@@ -53,22 +57,56 @@ static int explain(int r, const struct probe_point *p, char **why)
 	return r;
 }
 
-static int attach(struct bpf_sampler *b, const struct probe_point *p, pid_t pid, const char *path)
+int probes_size(const struct bpf_sampler *b)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, o);
-	struct bpf_program *program = bpf_object__find_program_by_name(b->object,
-								       programs[p->program]);
+	struct bpf_map *calls = bpf_object__find_map_by_name(b->object, "sampler_calls");
+
+	if (!calls)
+		return -ENOENT;
+	return bpf_map__set_max_entries(calls, b->probes.timed ? PROBE_CALLS : 1);
+}
+
+static int attach_program(struct bpf_sampler *b, const char *name, const struct probe_point *p,
+			  pid_t pid, const char *path, struct bpf_uprobe_opts *o)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(b->object, name);
 	struct bpf_link *link;
 
-	if (p->program == PROBE_ALLOC)
-		o.bpf_cookie = ALLOC_COOKIE(p->kind, p->bytes);
 	if (!program || !ARRAY_ROOM(b->probes.links, b->probes.n, b->probes.cap))
 		return program ? -ENOMEM : -ENOENT;
-	link = bpf_program__attach_uprobe_opts(program, pid, path, p->offset, &o);
+	link = bpf_program__attach_uprobe_opts(program, pid, path, p->offset, o);
 	if (!link)
 		return -errno;
 	b->probes.links[b->probes.n++] = link;
 	return 0;
+}
+
+/* The probe at the begin comes first: a return without its begin would be of no use. The number of
+ * the place tells calls of several functions that return at once apart. */
+static int attach_timed(struct bpf_sampler *b, const struct probe_point *p, uint64_t number,
+			pid_t pid, const char *path)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, o, .bpf_cookie = number);
+	int r = attach_program(b, programs[p->program], p, pid, path, &o);
+
+	if (r == -EOPNOTSUPP && number) { /* before Linux 5.15 */
+		o.bpf_cookie = 0;
+		r = attach_program(b, programs[p->program], p, pid, path, &o);
+	}
+	o.retprobe = true;
+	return r ? r : attach_program(b, RETURNED, p, pid, path, &o);
+}
+
+static int attach(struct bpf_sampler *b, const struct probe_point *p, uint64_t number, pid_t pid,
+		  const char *path)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, o);
+
+	if (p->program == PROBE_RETURN)
+		return attach_timed(b, p, number, pid, path);
+	if (p->program == PROBE_ALLOC)
+		o.bpf_cookie = ALLOC_COOKIE(p->kind, p->bytes);
+	return attach_program(b, programs[p->program], p, pid, path, &o);
 }
 
 int bpf_probes_attach(struct bpf_sampler *b, const struct probe_points *points, char **why)
@@ -77,7 +115,7 @@ int bpf_probes_attach(struct bpf_sampler *b, const struct probe_points *points, 
 
 	*why = NULL;
 	for (size_t i = 0; !r && i < points->n; i++) {
-		r = attach(b, &points->at[i], -1, points->at[i].path);
+		r = attach(b, &points->at[i], i + 1, -1, points->at[i].path);
 		if (r)
 			explain(r, &points->at[i], why);
 	}
@@ -94,7 +132,7 @@ int bpf_probes_attach_to(struct bpf_sampler *b, pid_t pid, int fd,
 	if (b->inuse.followed)
 		return inuse_attach(b, pid, path, points);
 	for (size_t i = 0; !r && i < points->n; i++)
-		r = attach(b, &points->at[i], pid, path);
+		r = attach(b, &points->at[i], i + 1, pid, path);
 	return r;
 }
 

@@ -226,6 +226,8 @@ static int load(struct bpf_sampler *b, char **why)
 	if (!r && b->waits.sampled)
 		r = waits_prepare(b, b->object, possible_cpus());
 	if (!r && b->probes.sampled)
+		r = probes_size(b);
+	if (!r && b->probes.sampled)
 		r = inuse_prepare(b, b->object);
 	if (!r)
 		r = sampler_object_exclude_languages(b, b->object);
@@ -297,6 +299,8 @@ static struct bpf_sampler *new_sampler(const struct plugin_set *set,
 	b->waits.beside = b->waits.choosers && o->beside;
 	b->probes.sampled = o->probes != NULL;
 	b->inuse.followed = o->probes && o->in_use;
+	for (size_t i = 0; o->probes && i < o->probes->n; i++)
+		b->probes.timed |= o->probes->at[i].program == PROBE_RETURN;
 	b->worker = o->worker;
 	b->foreign_pids = !programs_see_our_pids();
 	b->chunks.n = (o->chunks ? o->chunks : chunks_for_cpus()) + 1;

@@ -131,8 +131,8 @@ static const struct cli_option options[] = {
 	 MEMBER(session.o.hz)},
 	{"event", 'e', "EVENT",
 	 "what is sampled, in place of CPU time: offcpu (waits; or :hz=N)\n"
-	 "and other samplers, alloc, inuse (memory), cycles, page-faults .., a\n"
-	 "tracepoint as sched:sched_switch, or calls: uprobe:PATH:FUNCTION",
+	 "and other samplers, alloc, inuse (memory), cycles, page-faults ..,\n"
+	 "sched:sched_switch .., calls, uprobe:PATH:FUNCTION, their times, uretprobe:..",
 	 CLI_CALL, .set = set_event},
 	{"period", 'c', "N", "a sample for each N events of -e; default by the event", CLI_COUNT,
 	 MEMBER(session.o.event_period)},

@@ -203,6 +203,8 @@ static void put_load(const struct top *t, const struct collector *c, uint64_t el
 		buf_printf(out, "%s bytes in use, %s allocated a second",
 			   text_number(used, t->s.in_use.totals.bytes),
 			   text_number(number, (uint64_t)(each * 1e9)));
+	else if (session_is_timed(&t->s.o))
+		buf_printf(out, "%.2f threads in calls", each);
 	else if (!t->s.o.event.chosen)
 		buf_printf(out, "%s %.80s a second", text_number(number, (uint64_t)(each * 1e9)),
 			   session_is_alloc(&t->s.o) ? "bytes allocated"

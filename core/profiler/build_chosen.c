@@ -23,7 +23,10 @@ const char *build_types(struct builder *b, const struct build_options *o,
 	bool chosen = one && (o->chosen || o->part == BUILD_CHOSEN);
 	uint32_t n = o->part == BUILD_ALL && (o->chosen || o->beside) ? set->n : 0;
 
-	*unit = chosen ? one->unit : o->hits ? "bytes" : o->event ? "count" : "nanoseconds";
+	*unit = chosen                  ? one->unit
+		: o->hits               ? "bytes"
+		: o->event && !o->timed ? "count"
+					: "nanoseconds";
 	if (chosen)
 		type = one->type;
 	builder_type(b, "samples", "count");
@@ -36,6 +39,8 @@ const char *build_types(struct builder *b, const struct build_options *o,
 		builder_type(b, "inuse_space", "bytes");
 		builder_type(b, "inuse_objects", "count");
 	}
+	if (o->timed)
+		builder_type(b, "calls", "count");
 	return type;
 }
 
@@ -70,7 +75,7 @@ void build_values(const struct build_options *o, const struct sample_key *k,
 {
 	memset(values, 0, BUILD_MAX_TYPES * sizeof(*values));
 	values[0] = (int64_t)sum->count;
-	if (o->hits)
+	if (o->hits || o->timed)
 		values[2] = rounded(sum->hits);
 	if (used) {
 		values[3] = (int64_t)used->weight;

@@ -25,6 +25,7 @@ struct build_options {
 	bool chosen;        /* by the profiler's samplers: each says a type and a unit */
 	bool hits;          /* allocations: how many is a third type, beside their bytes */
 	bool in_use;        /* .. and what of them is in use are two more, the default */
+	bool timed;         /* calls: how many is a third type, beside their ns */
 	bool beside;        /* .. or what they have chosen has such types beside CPU time */
 	/* The labels of a label set, valid until the next call; NULL: samples have the labels
 	 * `process` and `thread` only. */

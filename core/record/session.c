@@ -23,6 +23,7 @@
 #include "record/internal/entry.h"
 #include "record/internal/found.h"
 #include "process/procfs.h"
+#include "probes/parse.h"
 
 #define TABLE_BYTES (8u << 20) /* in the kernel */
 /* How often rings are drained and tick() is called. The kernel wakes the loop earlier when a ring
@@ -565,6 +566,13 @@ static const struct fusee_label *labels_of(void *arg, uint32_t set, uint32_t *n)
 	return process_labels_set(((struct session *)arg)->labels, set, n);
 }
 
+bool session_is_timed(const struct session_options *o)
+{
+	const struct probe_kind *k = o->event.probes ? probe_kind_named(o->event.name) : NULL;
+
+	return k && k->timed;
+}
+
 /* The type of values in profiles; NULL: that of CPU time. */
 static const char *type_of(const struct session_options *o)
 {
@@ -579,6 +587,7 @@ struct build_options session_build_options(struct session *s)
 				      .event = type_of(&s->o),
 				      .hits = session_is_alloc(&s->o),
 				      .in_use = s->o.event.in_use,
+				      .timed = session_is_timed(&s->o),
 				      .chosen = s->o.event.chosen,
 				      .beside = session_is_beside(&s->o),
 				      .labels = s->labels ? labels_of : NULL,

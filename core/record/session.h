@@ -86,6 +86,8 @@ int session_sampler(const char *name, enum sampler_choice *ret);
 bool session_is_beside(const struct session_options *);
 /* Are allocations sampled? Their values are bytes. */
 bool session_is_alloc(const struct session_options *);
+/* Are calls sampled up to their return? Their values are ns. */
+bool session_is_timed(const struct session_options *);
 /* Defaults: 99 Hz, kernel stacks, inlined functions, the cache, no tick. */
 void session_init(struct session *);
 /* Opens everything and prepares the processes that run already. 0, or an exit code of sysexits.h

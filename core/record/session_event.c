@@ -14,21 +14,28 @@
 #include "base/guess.h"
 #include "base/log.h"
 #include "console/options.h"
+#include "probes/parse.h"
 #include "process/safe_open.h"
 #include "record/internal/choosers.h"
 
-#define PROBE_PREFIX "uprobe:"
 #define ALLOC_PERIOD (512u << 10) /* bytes */
 #define EVENT_STACK 16384u        /* bytes of stack that are copied with a sample */
 
-/* Several probes are sampled together. */
-static int add_probe(struct session_options *o, const char *text)
+/* Several probes of one kind are sampled together. */
+static int add_probe(struct session_options *o, const struct probe_kind *kind, const char *text)
 {
-	const struct event_kind calls = {.name = "uprobe", .period = 1, .probes = &o->probes};
+	struct event_kind event = {.period = 1, .probes = &o->probes};
 	char *why = NULL;
-	int r = probe_points_parse(&o->probes, text, &why);
+	int r;
 
-	o->event = calls;
+	if (o->probes.n && strcmp(o->event.name, kind->name) != 0) {
+		log_error("-e %s:.. and -e %s:.. have values of their own: record one of them",
+			  o->event.name, kind->name);
+		return EX_USAGE;
+	}
+	r = probes_parse(&o->probes, kind, text, &why);
+	snprintf(event.name, sizeof(event.name), "%s", kind->name);
+	o->event = event;
 	if (!r)
 		return 0;
 	log_error("%s", why ? why : strerror(-r));
@@ -69,11 +76,12 @@ static bool is_cpu_time(const char *name)
 
 int session_event_set(struct session_options *o, const char *name)
 {
+	const struct probe_kind *probe = probe_kind_of(name);
 	char *error = NULL, *dir;
 	int r = 0;
 
-	if (!strncmp(name, PROBE_PREFIX, strlen(PROBE_PREFIX)))
-		return add_probe(o, name + strlen(PROBE_PREFIX));
+	if (probe)
+		return add_probe(o, probe, name);
 	dir = plugin_default_dir();
 	if (!strcmp(name, SESSION_ALLOC) || !strcmp(name, SESSION_IN_USE)) {
 		probe_points_fini(&o->probes);
@@ -147,7 +155,10 @@ static int check_hits(const struct cli_command *command, const struct session_op
 			command,
 			"-F is a rate of CPU time: with -e %s, -c N takes one in N%s by "
 			"chance",
-			o->event.name, session_is_alloc(o) ? " bytes" : "");
+			o->event.name,
+			session_is_alloc(o)   ? " bytes"
+			: session_is_timed(o) ? " ns"
+					      : "");
 	if (o->profiler.sampler != SAMPLER_AUTO && o->profiler.sampler != SAMPLER_BPF)
 		return cli_bad_usage(command, "-e %s is sampled by BPF: leave --sampler out",
 				     o->event.name);
@@ -198,6 +209,10 @@ void session_event_log(const struct session *s, const char *part)
 		session_choosers_log(&s->o.choosers);
 	else if (session_is_alloc(&s->o))
 		log_info("%s, by chance a sample for each %llu bytes, unwinding in the kernel",
+			 name, (unsigned long long)session_period(s));
+	else if (session_is_timed(&s->o) && session_period(s) > 1)
+		log_info("%s, by chance a sample for each %llu ns in calls, unwinding in the "
+			 "kernel",
 			 name, (unsigned long long)session_period(s));
 	else if (s->o.event.probes && session_period(s) == 1)
 		log_info("%s, each call, unwinding in the kernel", name);

@@ -77,6 +77,8 @@ static void print_totals(const struct session *s, const struct session_account *
 	fprintf(stderr, "  %.1f s, ", (double)(s->end_ns - s->start_ns) / 1e9);
 	if (!*s->o.event.name)
 		fprintf(stderr, "%.1f s of CPU, ", (double)a->stats.weight_ns / 1e9);
+	else if (session_is_timed(&s->o))
+		fprintf(stderr, "%.3f s in calls, ", (double)a->stats.weight_ns / 1e9);
 	else if (!s->o.event.chosen)
 		fprintf(stderr, "%s %s, ", text_number(n, a->stats.weight_ns), unit_of(s));
 	print_chosen(s, a);
@@ -222,6 +224,28 @@ static void print_unprobed(const struct session *s)
 			    c.err == -E2BIG ? "too many run" : strerror(-c.err));
 }
 
+/* Timed calls that are not in the profile. */
+static void print_untimed(const struct session *s)
+{
+	uint64_t counts[PROBE_RESULT_COUNT], deep, open;
+	char n[32];
+
+	if (!session_is_timed(&s->o) || !s->profiler.bpf)
+		return;
+	bpf_probes_counts(s->profiler.bpf, counts);
+	deep = counts[PROBE_TOO_DEEP];
+	open = counts[PROBE_BEGUN] - deep;
+	open -= counts[PROBE_HITS] < open ? counts[PROBE_HITS] : open;
+	if (open)
+		log_warning("%s calls had not returned, or never will", text_number(n, open));
+	if (deep)
+		log_warning("%s calls have no time: their thread had 64 others that are probed",
+			    text_number(n, deep));
+	if (counts[PROBE_UNKNOWN_BEGIN])
+		log_warning("%s returns have no time: their begin was not seen",
+			    text_number(n, counts[PROBE_UNKNOWN_BEGIN]));
+}
+
 static void print_no_hits(const struct session *s)
 {
 	uint64_t counts[PROBE_RESULT_COUNT];
@@ -314,6 +338,7 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 	hints_print(s, &a, p);
 	worker_refused(s->profiler.worker, print_refused, NULL);
 	print_unfollowed(s);
+	print_untimed(s);
 	print_unkept(s);
 	print_unprobed(s);
 	if (a.counts.throttled)

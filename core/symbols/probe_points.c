@@ -218,6 +218,31 @@ static int search_file(const struct search *q, struct elf *e, char *why, size_t 
 	return r;
 }
 
+/* The kernel replaces the return address of what is timed. Go looks up the return addresses of its
+ * stacks, as exceptions do, and ends the program at an address that it does not know. */
+static int check_timed(const struct search *q, struct elf *e, char *why, size_t len)
+{
+	static const char *const unwinds[] = {"__gxx_personality_v0", "rust_eh_personality",
+					      "_Unwind_RaiseException", "_Unwind_Resume", NULL};
+	bool timed = false, found, imports[4] = {false};
+	struct fusee_range at;
+
+	for (uint32_t i = 0; i < q->n; i++)
+		timed |= q->functions[i].program == PROBE_RETURN;
+	if (!timed)
+		return 0;
+	elf_imports(e, unwinds, imports);
+	found = elf_has_section(e, ".go.buildinfo");
+	for (uint32_t i = 0; unwinds[i]; i++)
+		found |= imports[i] || !elf_symbol(e, unwinds[i], &at);
+	if (!found)
+		return 0;
+	snprintf(why, len,
+		 "it has exceptions, or goroutines, which end the program where a return is "
+		 "probed. Its calls can be counted with uprobe:PATH:FUNCTION");
+	return -ENOTSUP;
+}
+
 static int search_in_child(void *arg, char *why, size_t len)
 {
 	const struct search *q = arg;
@@ -228,6 +253,9 @@ static int search_in_child(void *arg, char *why, size_t len)
 		r = confine_limits(0, CHILD_MEMORY);
 	if (!r)
 		r = elf_open(&e, q->fd);
+	if (r)
+		return r;
+	r = check_timed(q, e, why, len);
 	if (r)
 		return r;
 	return search_file(q, e, why, len); /* the exit frees the rest */
@@ -356,37 +384,6 @@ int probe_points_find(struct probe_points *p, const char *path, const struct pro
 	r = find(p, absolute, &q, why);
 	close(q.fd);
 	free(absolute);
-	return r;
-}
-
-static int find_parts(struct probe_points *p, char *path, char *function, char **why)
-{
-	struct probe_function f = {.name = function, .program = PROBE_CALL};
-	char *plus = strrchr(function, '+'), *end = NULL;
-
-	if (plus) {
-		*plus++ = '\0';
-		errno = 0;
-		f.plus = strtoull(plus, &end, 0);
-	}
-	if (!*path || !*function || (plus && (*end || end == plus || *plus == '-' || errno)))
-		return say(why, -EINVAL, "a probe is uprobe:PATH:FUNCTION or %s%s",
-			   "uprobe:PATH:FUNCTION+OFFSET", "");
-	return probe_points_find(p, path, &f, 1, why);
-}
-
-int probe_points_parse(struct probe_points *p, const char *text, char **why)
-{
-	char *copy = strdup(text), *colon = copy ? strrchr(copy, ':') : NULL;
-	int r;
-
-	*why = NULL;
-	if (!copy)
-		return -ENOMEM;
-	if (colon)
-		*colon = '\0';
-	r = find_parts(p, copy, colon ? colon + 1 : copy + strlen(copy), why);
-	free(copy);
 	return r;
 }
 

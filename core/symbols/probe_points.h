@@ -8,9 +8,10 @@
 
 /* The programs at probes, which know the value of a hit. */
 enum probe_program {
-	PROBE_CALL,  /* each hit has the value 1 */
-	PROBE_ALLOC, /* the value is the bytes that the call asks for; by enum alloc_kind */
-	PROBE_FREE,  /* it frees memory, where that is followed, and is no hit */
+	PROBE_CALL,   /* each hit has the value 1 */
+	PROBE_ALLOC,  /* the value is the bytes that the call asks for; by enum alloc_kind */
+	PROBE_FREE,   /* it frees memory, where that is followed, and is no hit */
+	PROBE_RETURN, /* at begin and return of a function: the value is the ns between */
 	PROBE_PROGRAMS
 };
 
@@ -43,7 +44,5 @@ int probe_points_find(struct probe_points *, const char *path, const struct prob
 /* The same of a file that is open, whose points have no path. */
 int probe_points_find_open(struct probe_points *, int fd, const struct probe_function *, uint32_t n,
 			   char **why);
-/* The same of "PATH:FUNCTION" or "PATH:FUNCTION+OFFSET", for PROBE_CALL. -EINVAL: it is neither. */
-int probe_points_parse(struct probe_points *, const char *text, char **why);
 void probe_points_fini(struct probe_points *);
 #endif

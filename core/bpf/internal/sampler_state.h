@@ -145,6 +145,7 @@ struct waits {
 
 struct probes {
 	bool sampled; /* the object is that of probes */
+	bool timed;   /* calls are, up to their return */
 	int cpus;     /* map sampler_probe_cpus */
 	struct bpf_link **links;
 	size_t n, cap;
@@ -265,6 +266,9 @@ void waits_set_scope(struct bpf_sampler *);
 void waits_close(struct bpf_sampler *);
 
 /* ---- probes.c ---- */
+
+/* Before it is loaded. 0 or -errno. */
+int probes_size(const struct bpf_sampler *);
 
 /* Of an object that is loaded. 0 or -errno. */
 int probes_open(struct bpf_sampler *);

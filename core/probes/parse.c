@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "probes/parse.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct probe_kind kinds[] = {
+	{"uprobe", "calls", false, PROBE_CALL,
+	 "uprobe:PATH:FUNCTION or uprobe:PATH:FUNCTION+OFFSET"},
+	{"uretprobe", "in calls", true, PROBE_RETURN, "uretprobe:PATH:FUNCTION"},
+};
+
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
+
+const struct probe_kind *probe_kind_of(const char *text)
+{
+	for (size_t i = 0; i < KINDS; i++) {
+		size_t len = strlen(kinds[i].name);
+
+		if (!strncmp(text, kinds[i].name, len) && text[len] == ':')
+			return &kinds[i];
+	}
+	return NULL;
+}
+
+const struct probe_kind *probe_kind_named(const char *name)
+{
+	for (size_t i = 0; i < KINDS; i++)
+		if (!strcmp(name, kinds[i].name))
+			return &kinds[i];
+	return NULL;
+}
+
+static int bad_form(const struct probe_kind *k, char **why)
+{
+	if (asprintf(why, "a probe is %s", k->form) < 0)
+		*why = NULL;
+	return -EINVAL;
+}
+
+/* Cuts the offset off. false: it is none. */
+static bool parse_plus(char *function, uint64_t *plus)
+{
+	char *at = strrchr(function, '+'), *end = NULL;
+
+	if (!at)
+		return true;
+	*at++ = '\0';
+	errno = 0;
+	*plus = strtoull(at, &end, 0);
+	return !*end && end > at && *at != '-' && !errno;
+}
+
+static int find_parts(struct probe_points *p, const struct probe_kind *k, char *path, char **why)
+{
+	char *function = strrchr(path, ':');
+	struct probe_function f = {.program = k->program};
+
+	if (!function)
+		return bad_form(k, why);
+	*function++ = '\0';
+	if (!parse_plus(function, &f.plus) || (f.plus && k->program != PROBE_CALL) || !*path ||
+	    !*function)
+		return bad_form(k, why);
+	f.name = function;
+	return probe_points_find(p, path, &f, 1, why);
+}
+
+int probes_parse(struct probe_points *p, const struct probe_kind *k, const char *text, char **why)
+{
+	char *copy = strdup(text + strlen(k->name) + 1);
+	int r;
+
+	*why = NULL;
+	if (!copy)
+		return -ENOMEM;
+	r = find_parts(p, k, copy, why);
+	free(copy);
+	return r;
+}
