@@ -104,6 +104,7 @@ static int attach(struct bpf_sampler *b, const struct probe_point *p, uint64_t n
 
 	if (p->program == PROBE_RETURN)
 		return attach_timed(b, p, number, pid, path);
+	o.ref_ctr_offset = p->semaphore;
 	if (p->program == PROBE_ALLOC)
 		o.bpf_cookie = ALLOC_COOKIE(p->kind, p->bytes);
 	return attach_program(b, programs[p->program], p, pid, path, &o);

@@ -18,6 +18,7 @@
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "console/options.h"
+#include "probes/parse.h"
 #include "record/selection_names.h"
 #include "record/session.h"
 #include "record/session_event.h"
@@ -195,6 +196,7 @@ static void put_load(const struct top *t, const struct collector *c, uint64_t el
 		     struct buf *out)
 {
 	double each = elapsed ? (double)cpu_weight(c) / (double)elapsed : 0;
+	const struct probe_kind *probes = session_probes(&t->s.o);
 	char number[32], used[32];
 
 	if (!*t->s.o.event.name)
@@ -204,11 +206,11 @@ static void put_load(const struct top *t, const struct collector *c, uint64_t el
 			   text_number(used, t->s.in_use.totals.bytes),
 			   text_number(number, (uint64_t)(each * 1e9)));
 	else if (session_is_timed(&t->s.o))
-		buf_printf(out, "%.2f threads in calls", each);
+		buf_printf(out, "%.2f threads %s", each, probes->amount);
 	else if (!t->s.o.event.chosen)
 		buf_printf(out, "%s %.80s a second", text_number(number, (uint64_t)(each * 1e9)),
 			   session_is_alloc(&t->s.o) ? "bytes allocated"
-			   : t->s.o.event.probes     ? "calls"
+			   : probes                  ? probes->amount
 						     : t->s.o.event.name);
 	put_chosen(t, c, elapsed, *t->s.o.event.name ? "" : ", ", out);
 }

@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/usdt.h"
+
 static const struct probe_kind kinds[] = {
 	{"uprobe", "calls", false, PROBE_CALL,
 	 "uprobe:PATH:FUNCTION or uprobe:PATH:FUNCTION+OFFSET"},
+	{"usdt", "hits", false, PROBE_CALL, "usdt:PATH:PROVIDER:NAME or usdt:PATH:NAME"},
 	{"uretprobe", "in calls", true, PROBE_RETURN, "uretprobe:PATH:FUNCTION"},
 };
 
@@ -68,6 +71,24 @@ static int find_parts(struct probe_points *p, const struct probe_kind *k, char *
 	return probe_points_find(p, path, &f, 1, why);
 }
 
+/* A provider has no slash, but a path may have a colon before one. */
+static int find_usdt(struct probe_points *p, const struct probe_kind *k, char *path, char **why)
+{
+	char *name = strrchr(path, ':'), *provider;
+
+	if (!name)
+		return bad_form(k, why);
+	*name++ = '\0';
+	provider = strrchr(path, ':');
+	if (provider && strchr(provider, '/'))
+		provider = NULL;
+	if (provider)
+		*provider++ = '\0';
+	if (!*path || !*name || (provider && !*provider))
+		return bad_form(k, why);
+	return usdt_find(p, path, provider, name, why);
+}
+
 int probes_parse(struct probe_points *p, const struct probe_kind *k, const char *text, char **why)
 {
 	char *copy = strdup(text + strlen(k->name) + 1);
@@ -76,7 +97,7 @@ int probes_parse(struct probe_points *p, const struct probe_kind *k, const char 
 	*why = NULL;
 	if (!copy)
 		return -ENOMEM;
-	r = find_parts(p, k, copy, why);
+	r = !strcmp(k->name, "usdt") ? find_usdt(p, k, copy, why) : find_parts(p, k, copy, why);
 	free(copy);
 	return r;
 }

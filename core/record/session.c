@@ -566,9 +566,14 @@ static const struct fusee_label *labels_of(void *arg, uint32_t set, uint32_t *n)
 	return process_labels_set(((struct session *)arg)->labels, set, n);
 }
 
+const struct probe_kind *session_probes(const struct session_options *o)
+{
+	return o->event.probes ? probe_kind_named(o->event.name) : NULL;
+}
+
 bool session_is_timed(const struct session_options *o)
 {
-	const struct probe_kind *k = o->event.probes ? probe_kind_named(o->event.name) : NULL;
+	const struct probe_kind *k = session_probes(o);
 
 	return k && k->timed;
 }

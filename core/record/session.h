@@ -24,6 +24,7 @@
 #define SESSION_ALLOC "alloc" /* names of events */
 #define SESSION_IN_USE "inuse"
 
+struct probe_kind; /* probes/parse.h */
 struct session;
 
 /* Samplers of plugins. Their names and periods are set before session_open(). */
@@ -86,6 +87,8 @@ int session_sampler(const char *name, enum sampler_choice *ret);
 bool session_is_beside(const struct session_options *);
 /* Are allocations sampled? Their values are bytes. */
 bool session_is_alloc(const struct session_options *);
+/* The kind of the probes that users have named; NULL: none. */
+const struct probe_kind *session_probes(const struct session_options *);
 /* Are calls sampled up to their return? Their values are ns. */
 bool session_is_timed(const struct session_options *);
 /* Defaults: 99 Hz, kernel stacks, inlined functions, the cache, no tick. */

@@ -215,9 +215,9 @@ void session_event_log(const struct session *s, const char *part)
 			 "kernel",
 			 name, (unsigned long long)session_period(s));
 	else if (s->o.event.probes && session_period(s) == 1)
-		log_info("%s, each call, unwinding in the kernel", name);
+		log_info("%s, each hit, unwinding in the kernel", name);
 	else if (s->o.event.probes)
-		log_info("%s, by chance one call in %llu, unwinding in the kernel", name,
+		log_info("%s, by chance one hit in %llu, unwinding in the kernel", name,
 			 (unsigned long long)session_period(s));
 	else
 		log_info("%s, a sample for each %llu%s", name,

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "bpf/inuse.h"
 #include "bpf/probes.h"
+#include "probes/parse.h"
 #include "bpf/waits.h"
 #include "record/internal/choosers.h"
 #include "record/internal/hints.h"
@@ -48,8 +49,10 @@ static void print_stage(const struct loss_account *a, enum loss_stage stage, uin
 /* What hits are counted in. */
 static const char *unit_of(const struct session *s)
 {
+	const struct probe_kind *probes = session_probes(&s->o);
+
 	return session_is_alloc(&s->o) ? "bytes allocated"
-	       : s->o.event.probes     ? "calls"
+	       : probes                ? probes->amount
 				       : s->o.event.name;
 }
 
@@ -78,7 +81,7 @@ static void print_totals(const struct session *s, const struct session_account *
 	if (!*s->o.event.name)
 		fprintf(stderr, "%.1f s of CPU, ", (double)a->stats.weight_ns / 1e9);
 	else if (session_is_timed(&s->o))
-		fprintf(stderr, "%.3f s in calls, ", (double)a->stats.weight_ns / 1e9);
+		fprintf(stderr, "%.3f s %s, ", (double)a->stats.weight_ns / 1e9, unit_of(s));
 	else if (!s->o.event.chosen)
 		fprintf(stderr, "%s %s, ", text_number(n, a->stats.weight_ns), unit_of(s));
 	print_chosen(s, a);
@@ -263,7 +266,7 @@ static void print_no_hits(const struct session *s)
 			(unsigned long long)session_period(s));
 	else if (counts[PROBE_HITS])
 		fprintf(stderr,
-			"  Nothing was sampled: of %llu calls one in %llu is, by chance.\n\n",
+			"  Nothing was sampled: of %llu hits one in %llu is, by chance.\n\n",
 			(unsigned long long)counts[PROBE_HITS],
 			(unsigned long long)session_period(s));
 	else

@@ -354,8 +354,7 @@ int probe_points_find_open(struct probe_points *p, int fd, const struct probe_fu
 	return find(p, "", &q, why);
 }
 
-/* Links stay: what /proc/PID/root leads to has no name in this root. */
-static char *absolute_of(const char *path)
+char *probe_path(const char *path)
 {
 	char *cwd = *path == '/' ? NULL : getcwd(NULL, 0), *absolute = NULL;
 
@@ -370,7 +369,7 @@ static char *absolute_of(const char *path)
 int probe_points_find(struct probe_points *p, const char *path, const struct probe_function *f,
 		      uint32_t n, char **why)
 {
-	char *absolute = absolute_of(path);
+	char *absolute = probe_path(path);
 	struct search q = {.functions = f, .n = n};
 	int r;
 

@@ -21,6 +21,8 @@ struct probe_point {
 	enum probe_program program;
 	uint32_t kind;  /* of struct probe_function */
 	uint64_t bytes; /* of the function's code, from there on */
+	/* Offset in the file of the counter of those that watch this place; 0: it has none. */
+	uint64_t semaphore;
 };
 
 struct probe_points {
@@ -44,5 +46,8 @@ int probe_points_find(struct probe_points *, const char *path, const struct prob
 /* The same of a file that is open, whose points have no path. */
 int probe_points_find_open(struct probe_points *, int fd, const struct probe_function *, uint32_t n,
 			   char **why);
+/* The absolute path, malloc'ed. Links stay: what /proc/PID/root leads to has no name in this root.
+ * NULL: no memory, or no current folder. */
+char *probe_path(const char *path);
 void probe_points_fini(struct probe_points *);
 #endif
