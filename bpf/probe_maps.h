@@ -12,6 +12,7 @@
 /* What became of hits: X(name, text). Texts are keys of --stats. */
 #define PROBE_RESULTS(X)                                                                   \
 	X(PROBE_HITS, "hits")         /* of selected processes, not nested */              \
+	X(PROBE_FILTERED, "filtered") /* others, which a filter excludes */                \
 	X(PROBE_VALUE, "value")       /* the sum of their values */                        \
 	X(PROBE_NESTED, "nested")     /* an allocator's functions, called by one another;  \
 					 or a timed function jumps to itself */            \
@@ -26,6 +27,27 @@
 
 enum probe_result { PROBE_RESULTS(PROBE_NAME) PROBE_RESULT_COUNT };
 
+enum filter_operator {
+	FILTER_NONE,
+	FILTER_EQUAL,
+	FILTER_NOT_EQUAL,
+	FILTER_LESS,
+	FILTER_AT_MOST,
+	FILTER_MORE,
+	FILTER_AT_LEAST,
+	FILTER_ANY_BIT, /* of those in the value is set */
+};
+
+#define FILTER_ARGUMENTS 6u /* of a function, that are in registers */
+
+/* Map sampler_filters: a hit counts if this is so of an argument. */
+struct probe_filter {
+	__u32 argument;        /* from 0 on */
+	__u32 operator;        /* enum filter_operator */
+	__u32 bits, is_signed; /* of the argument's type */
+	__u64 value;           /* that it is compared with, of 64 bits */
+};
+
 /* Map sampler_calls: a timed call that has not returned. */
 struct call_key {
 	__u64 at; /* the address of its return address */
@@ -33,7 +55,7 @@ struct call_key {
 };
 
 struct call_begun {
-	__u64 time;     /* CLOCK_MONOTONIC ns */
+	__u64 time;     /* CLOCK_MONOTONIC ns; 0: a filter excludes it */
 	__u64 function; /* its address */
 	__u64 jumps;    /* that the function has made to itself: each returns, too */
 };

@@ -14,6 +14,7 @@
 
 #include <fusee/unwinder.bpf.h>
 
+#include "filter.h"
 #include "kernel.h"
 #include "maps.h"
 #include "probe_maps.h"
@@ -128,8 +129,10 @@ int sampler_probe_call(struct user_regs *regs)
 {
 	struct probe_cpu *p = probe_selected();
 
-	if (p)
+	if (p && filter_passes(regs))
 		probe_hit(regs, p, 1, 0);
+	else if (p)
+		count_hit(p, PROBE_FILTERED, 1);
 	return 0;
 }
 

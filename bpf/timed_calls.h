@@ -9,6 +9,7 @@
 
 #include <fusee/unwinder.bpf.h>
 
+#include "filter.h"
 #include "kernel.h"
 #include "probe_maps.h"
 #include "returns.h"
@@ -59,12 +60,15 @@ int sampler_probe_begin(struct user_regs *regs)
 	struct probe_cpu *p = probe_selected();
 	struct call_begun c = {}, *before;
 	struct call_key k;
+	int passes;
 
 	if (!p)
 		return 0;
+	passes = filter_passes(regs);
 	if (is_too_deep()) {
-		count_hit(p, PROBE_BEGUN, 1);
-		count_hit(p, PROBE_TOO_DEEP, 1);
+		count_hit(p, passes ? PROBE_BEGUN : PROBE_FILTERED, 1);
+		if (passes)
+			count_hit(p, PROBE_TOO_DEEP, 1);
 		return 0;
 	}
 	k = call_key(regs, regs->rsp);
@@ -74,9 +78,9 @@ int sampler_probe_begin(struct user_regs *regs)
 		count_hit(p, PROBE_NESTED, 1);
 		return 0;
 	}
-	count_hit(p, PROBE_BEGUN, 1);
+	count_hit(p, passes ? PROBE_BEGUN : PROBE_FILTERED, 1);
 	c.function = regs->rip;
-	c.time = bpf_ktime_get_ns();
+	c.time = passes ? bpf_ktime_get_ns() : 0;
 	bpf_map_update_elem(&sampler_calls, &k, &c, 0);
 	return 0;
 }
@@ -85,7 +89,7 @@ int sampler_probe_begin(struct user_regs *regs)
 SEC("uprobe")
 int sampler_probe_return(struct user_regs *regs)
 {
-	__u64 now = bpf_ktime_get_ns(), value, function;
+	__u64 now = bpf_ktime_get_ns(), begun, value, function;
 	struct probe_cpu *p = probe_selected();
 	struct call_begun *c;
 	struct call_key k;
@@ -103,9 +107,11 @@ int sampler_probe_return(struct user_regs *regs)
 		return 0;
 	}
 	function = c->function;
-	value = now > c->time ? now - c->time : 1;
+	begun = c->time;
+	value = now > begun ? now - begun : 1;
 	bpf_map_delete_elem(&sampler_calls, &k);
-	probe_hit(regs, p, value, function);
+	if (begun)
+		probe_hit(regs, p, value, function);
 	return 0;
 }
 #endif

@@ -51,19 +51,33 @@ static int explain(int r, const struct probe_point *p, char **why)
 				   ? "this kernel has no uprobes (CONFIG_UPROBE_EVENTS)"
 				   : strerror(-r);
 
+	if (r == -EOPNOTSUPP && p->filter.operator)
+		text = "a filter needs Linux 5.15";
 	if (asprintf(why, "no probe at %s, offset 0x%llx: %s", p->path,
 		     (unsigned long long)p->offset, text) < 0)
 		*why = NULL;
 	return r;
 }
 
+void probes_prepare(struct bpf_sampler *b, const struct probe_points *points)
+{
+	for (size_t i = 0; i < points->n; i++) {
+		b->probes.timed |= points->at[i].program == PROBE_RETURN;
+		if (points->at[i].filter.operator)
+			b->probes.numbers = (uint32_t)points->n;
+	}
+}
+
 int probes_size(const struct bpf_sampler *b)
 {
 	struct bpf_map *calls = bpf_object__find_map_by_name(b->object, "sampler_calls");
+	struct bpf_map *filters = bpf_object__find_map_by_name(b->object, "sampler_filters");
+	int r;
 
-	if (!calls)
+	if (!calls || !filters)
 		return -ENOENT;
-	return bpf_map__set_max_entries(calls, b->probes.timed ? PROBE_CALLS : 1);
+	r = bpf_map__set_max_entries(calls, b->probes.timed ? PROBE_CALLS : 1);
+	return r ? r : bpf_map__set_max_entries(filters, b->probes.numbers + 1);
 }
 
 static int attach_program(struct bpf_sampler *b, const char *name, const struct probe_point *p,
@@ -89,12 +103,22 @@ static int attach_timed(struct bpf_sampler *b, const struct probe_point *p, uint
 	LIBBPF_OPTS(bpf_uprobe_opts, o, .bpf_cookie = number);
 	int r = attach_program(b, programs[p->program], p, pid, path, &o);
 
-	if (r == -EOPNOTSUPP && number) { /* before Linux 5.15 */
+	if (r == -EOPNOTSUPP && !p->filter.operator) { /* before Linux 5.15 */
 		o.bpf_cookie = 0;
 		r = attach_program(b, programs[p->program], p, pid, path, &o);
 	}
 	o.retprobe = true;
 	return r ? r : attach_program(b, RETURNED, p, pid, path, &o);
+}
+
+/* What the program at this place compares. */
+static int set_filter(struct bpf_sampler *b, const struct probe_point *p, uint32_t number)
+{
+	int map = bpf_object__find_map_fd_by_name(b->object, "sampler_filters");
+
+	if (!p->filter.operator)
+		return 0;
+	return bpf_map_update_elem(map, &number, &p->filter, BPF_ANY) ? -errno : 0;
 }
 
 static int attach(struct bpf_sampler *b, const struct probe_point *p, uint64_t number, pid_t pid,
@@ -105,6 +129,8 @@ static int attach(struct bpf_sampler *b, const struct probe_point *p, uint64_t n
 	if (p->program == PROBE_RETURN)
 		return attach_timed(b, p, number, pid, path);
 	o.ref_ctr_offset = p->semaphore;
+	if (p->filter.operator)
+		o.bpf_cookie = number;
 	if (p->program == PROBE_ALLOC)
 		o.bpf_cookie = ALLOC_COOKIE(p->kind, p->bytes);
 	return attach_program(b, programs[p->program], p, pid, path, &o);
@@ -116,7 +142,9 @@ int bpf_probes_attach(struct bpf_sampler *b, const struct probe_points *points, 
 
 	*why = NULL;
 	for (size_t i = 0; !r && i < points->n; i++) {
-		r = attach(b, &points->at[i], i + 1, -1, points->at[i].path);
+		r = set_filter(b, &points->at[i], (uint32_t)i + 1);
+		if (!r)
+			r = attach(b, &points->at[i], i + 1, -1, points->at[i].path);
 		if (r)
 			explain(r, &points->at[i], why);
 	}

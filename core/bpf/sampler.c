@@ -299,8 +299,8 @@ static struct bpf_sampler *new_sampler(const struct plugin_set *set,
 	b->waits.beside = b->waits.choosers && o->beside;
 	b->probes.sampled = o->probes != NULL;
 	b->inuse.followed = o->probes && o->in_use;
-	for (size_t i = 0; o->probes && i < o->probes->n; i++)
-		b->probes.timed |= o->probes->at[i].program == PROBE_RETURN;
+	if (o->probes)
+		probes_prepare(b, o->probes);
 	b->worker = o->worker;
 	b->foreign_pids = !programs_see_our_pids();
 	b->chunks.n = (o->chunks ? o->chunks : chunks_for_cpus()) + 1;

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/filter.h"
 #include "probes/usdt.h"
 
 static const struct probe_kind kinds[] = {
-	{"uprobe", "calls", false, PROBE_CALL,
+	{"uprobe", "calls", false, true, PROBE_CALL,
 	 "uprobe:PATH:FUNCTION or uprobe:PATH:FUNCTION+OFFSET"},
-	{"usdt", "hits", false, PROBE_CALL, "usdt:PATH:PROVIDER:NAME or usdt:PATH:NAME"},
-	{"uretprobe", "in calls", true, PROBE_RETURN, "uretprobe:PATH:FUNCTION"},
+	{"usdt", "hits", false, false, PROBE_CALL, "usdt:PATH:PROVIDER:NAME or usdt:PATH:NAME"},
+	{"uretprobe", "in calls", true, true, PROBE_RETURN, "uretprobe:PATH:FUNCTION"},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
@@ -56,7 +57,8 @@ static bool parse_plus(char *function, uint64_t *plus)
 	return !*end && end > at && *at != '-' && !errno;
 }
 
-static int find_parts(struct probe_points *p, const struct probe_kind *k, char *path, char **why)
+static int find_parts(struct probe_points *p, const struct probe_kind *k, char *path, bool filtered,
+		      char **why)
 {
 	char *function = strrchr(path, ':');
 	struct probe_function f = {.program = k->program};
@@ -67,6 +69,11 @@ static int find_parts(struct probe_points *p, const struct probe_kind *k, char *
 	if (!parse_plus(function, &f.plus) || (f.plus && k->program != PROBE_CALL) || !*path ||
 	    !*function)
 		return bad_form(k, why);
+	if (f.plus && filtered) {
+		if (asprintf(why, "arguments are known at the begin of '%s' only", function) < 0)
+			*why = NULL;
+		return -EINVAL;
+	}
 	f.name = function;
 	return probe_points_find(p, path, &f, 1, why);
 }
@@ -89,6 +96,40 @@ static int find_usdt(struct probe_points *p, const struct probe_kind *k, char *p
 	return usdt_find(p, path, provider, name, why);
 }
 
+/* Cuts "/EXPRESSION/" off, which no name ends with. 0; -EINVAL, with a sentence or NULL. */
+static int cut_filter(const struct probe_kind *k, char *text, struct probe_filter *f, char **why)
+{
+	size_t len = strlen(text);
+	char *name = strrchr(text, ':'), *at;
+
+	if (!len || text[len - 1] != '/')
+		return 0;
+	text[len - 1] = '\0';
+	at = name ? strrchr(name, '/') : NULL;
+	if (!at)
+		return bad_form(k, why);
+	*at++ = '\0';
+	if (k->filtered)
+		return filter_parse(at, f, why);
+	if (asprintf(why, "%s:.. has no filter", k->name) < 0)
+		*why = NULL;
+	return -EINVAL;
+}
+
+static int parse(struct probe_points *p, const struct probe_kind *k, char *text, char **why)
+{
+	struct probe_filter f = {.operator= FILTER_NONE };
+	size_t before = p->n;
+	int r = cut_filter(k, text, &f, why);
+
+	if (!r)
+		r = k->filtered ? find_parts(p, k, text, f.operator, why)
+				: find_usdt(p, k, text, why);
+	for (size_t i = before; i < p->n; i++)
+		p->at[i].filter = f;
+	return r;
+}
+
 int probes_parse(struct probe_points *p, const struct probe_kind *k, const char *text, char **why)
 {
 	char *copy = strdup(text + strlen(k->name) + 1);
@@ -97,7 +138,7 @@ int probes_parse(struct probe_points *p, const struct probe_kind *k, const char 
 	*why = NULL;
 	if (!copy)
 		return -ENOMEM;
-	r = !strcmp(k->name, "usdt") ? find_usdt(p, k, copy, why) : find_parts(p, k, copy, why);
+	r = parse(p, k, copy, why);
 	free(copy);
 	return r;
 }

@@ -13,6 +13,7 @@ struct probe_kind {
 	const char *name;   /* of the event, and with a colon what the text begins with */
 	const char *amount; /* what its values are a number of, for sentences */
 	bool timed;         /* the values are ns */
+	bool filtered;      /* it may have a filter: it is at a function's begin */
 	enum probe_program program;
 	const char *form; /* of the text */
 };
@@ -21,7 +22,8 @@ struct probe_kind {
 const struct probe_kind *probe_kind_of(const char *text);
 /* The kind of this name; NULL: there is none. */
 const struct probe_kind *probe_kind_named(const char *name);
-/* Adds the places that a text of this kind names. 0; -EINVAL: it has another form; -ENOENT: there
- * is no such function; or -errno; each with a sentence in *why, malloc'ed or NULL. */
+/* Adds the places that a text of this kind names, which may end with a filter: "/arg0 > 4096/". 0;
+ * -EINVAL: it has another form; -ENOENT: there is no such function; or -errno; each with a sentence
+ * in *why, malloc'ed or NULL. */
 int probes_parse(struct probe_points *, const struct probe_kind *, const char *text, char **why);
 #endif

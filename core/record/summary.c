@@ -269,6 +269,9 @@ static void print_no_hits(const struct session *s)
 			"  Nothing was sampled: of %llu hits one in %llu is, by chance.\n\n",
 			(unsigned long long)counts[PROBE_HITS],
 			(unsigned long long)session_period(s));
+	else if (counts[PROBE_FILTERED])
+		fprintf(stderr, "  Nothing was sampled: the filter excludes all of %llu hits.\n\n",
+			(unsigned long long)counts[PROBE_FILTERED]);
 	else
 		fputs("  Nothing was sampled: the target did not come to a probe.\n\n", stderr);
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../bpf/probe_maps.h"
+
 /* The programs at probes, which know the value of a hit. */
 enum probe_program {
 	PROBE_CALL,   /* each hit has the value 1 */
@@ -23,6 +25,7 @@ struct probe_point {
 	uint64_t bytes; /* of the function's code, from there on */
 	/* Offset in the file of the counter of those that watch this place; 0: it has none. */
 	uint64_t semaphore;
+	struct probe_filter filter; /* its operator is FILTER_NONE: each hit counts */
 };
 
 struct probe_points {

@@ -144,9 +144,10 @@ struct waits {
 };
 
 struct probes {
-	bool sampled; /* the object is that of probes */
-	bool timed;   /* calls are, up to their return */
-	int cpus;     /* map sampler_probe_cpus */
+	bool sampled;     /* the object is that of probes */
+	bool timed;       /* calls are, up to their return */
+	uint32_t numbers; /* of places, where one has a filter; else 0 */
+	int cpus;         /* map sampler_probe_cpus */
 	struct bpf_link **links;
 	size_t n, cap;
 };
@@ -267,6 +268,8 @@ void waits_close(struct bpf_sampler *);
 
 /* ---- probes.c ---- */
 
+/* What maps have to hold for these places. */
+void probes_prepare(struct bpf_sampler *, const struct probe_points *);
 /* Before it is loaded. 0 or -errno. */
 int probes_size(const struct bpf_sampler *);
 

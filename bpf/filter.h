@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Which hits of a probe count, by an argument of the function, at its begin. */
+#ifndef BPF_FILTER_H
+#define BPF_FILTER_H
+
+#include <fusee/unwinder.bpf.h>
+
+#include "kernel.h"
+#include "probe_maps.h"
+
+/* By number of the probe, which is its cookie. The core sizes it. */
+struct {
+	__uint(type, 2 /* ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct probe_filter);
+} sampler_filters SEC(".maps");
+
+/* A load of its own for each: the context may only be read at constant offsets. */
+FUSEE_FN __u64 argument_of(const struct user_regs *regs, __u32 i)
+{
+	__u64 rdi = regs->rdi, rsi = regs->rsi, rdx = regs->rdx, rcx = regs->rcx, r8 = regs->r8,
+	      r9 = regs->r9;
+
+	__asm__ volatile("" : "+r"(rdi), "+r"(rsi), "+r"(rdx));
+	__asm__ volatile("" : "+r"(rcx), "+r"(r8), "+r"(r9));
+	return i == 0 ? rdi : i == 1 ? rsi : i == 2 ? rdx : i == 3 ? rcx : i == 4 ? r8 : r9;
+}
+
+FUSEE_FN int compare(const struct probe_filter *f, __u64 v)
+{
+	__s64 s = v, with = f->value;
+
+	switch (f->operator) {
+	case FILTER_EQUAL:
+		return v == f->value;
+	case FILTER_NOT_EQUAL:
+		return v != f->value;
+	case FILTER_ANY_BIT:
+		return (v & f->value) != 0;
+	case FILTER_LESS:
+		return f->is_signed ? s < with : v < f->value;
+	case FILTER_AT_MOST:
+		return f->is_signed ? s <= with : v <= f->value;
+	case FILTER_MORE:
+		return f->is_signed ? s > with : v > f->value;
+	case FILTER_AT_LEAST:
+		return f->is_signed ? s >= with : v >= f->value;
+	default:
+		return 1;
+	}
+}
+
+/* Does the hit count? */
+FUSEE_FN int filter_passes(struct user_regs *regs)
+{
+	struct probe_filter *f;
+	__u32 number, shift;
+	__u64 v;
+
+	if (!kernel_has(get_attach_cookie))
+		return 1;
+	number = bpf_get_attach_cookie(regs);
+	f = fusee_bpf_map_lookup_elem(&sampler_filters, &number);
+	if (!f || !f->operator)
+		return 1;
+	shift = (64 - f->bits) & 63;
+	v = argument_of(regs, f->argument) << shift;
+	return compare(f, f->is_signed ? (__u64)((__s64)v >> shift) : v >> shift);
+}
+#endif

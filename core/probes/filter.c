@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "probes/filter.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+__attribute__((format(printf, 2, 3))) static int say(char **why, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(why, format, args) < 0)
+		*why = NULL;
+	va_end(args);
+	return -EINVAL;
+}
+
+static const char *skip_blanks(const char *p)
+{
+	while (isblank((unsigned char)*p))
+		p++;
+	return p;
+}
+
+/* Reads "(int32)", if there is one. NULL: it is no type. */
+static const char *take_type(const char *p, struct probe_filter *f)
+{
+	static const struct {
+		const char *name;
+		uint32_t bits, is_signed;
+	} types[] = {
+		{"int8", 8, 1},  {"int16", 16, 1},  {"int32", 32, 1},  {"int64", 64, 1},
+		{"uint8", 8, 0}, {"uint16", 16, 0}, {"uint32", 32, 0}, {"uint64", 64, 0},
+	};
+	const char *end = strchr(p, ')');
+
+	f->bits = 64;
+	f->is_signed = 0;
+	if (*p != '(')
+		return p;
+	for (size_t i = 0; end && i < sizeof(types) / sizeof(*types); i++)
+		if (strlen(types[i].name) == (size_t)(end - p - 1) &&
+		    !strncmp(p + 1, types[i].name, strlen(types[i].name))) {
+			f->bits = types[i].bits;
+			f->is_signed = types[i].is_signed;
+			return skip_blanks(end + 1);
+		}
+	return NULL;
+}
+
+/* The longer ones first. NULL: it is none. */
+static const char *take_operator(const char *p, struct probe_filter *f)
+{
+	static const struct {
+		const char *text;
+		enum filter_operator operator;
+	} operators[] = {
+		{"==", FILTER_EQUAL},    {"!=", FILTER_NOT_EQUAL}, {"<=", FILTER_AT_MOST},
+		{">=", FILTER_AT_LEAST}, {"<", FILTER_LESS},       {">", FILTER_MORE},
+		{"&", FILTER_ANY_BIT},
+	};
+
+	for (size_t i = 0; i < sizeof(operators) / sizeof(*operators); i++) {
+		size_t len = strlen(operators[i].text);
+
+		if (!strncmp(p, operators[i].text, len)) {
+			f->operator= operators[i].operator;
+			return skip_blanks(p + len);
+		}
+	}
+	return NULL;
+}
+
+/* The number, and whether the type has it. NULL, with a sentence. */
+static const char *take_number(const char *p, struct probe_filter *f, char **why)
+{
+	bool negative = *p == '-';
+	uint64_t n, most = UINT64_MAX >> (64 - f->bits);
+	char *end;
+
+	p += negative;
+	if (!isdigit((unsigned char)*p)) {
+		say(why, "a filter compares with a number: '%s' is none", p);
+		return NULL;
+	}
+	errno = 0;
+	n = strtoull(p, &end, 0);
+	if (negative && !f->is_signed) {
+		say(why, "a number below 0 needs a signed type, as (int32)arg%u", f->argument);
+		return NULL;
+	}
+	if (f->is_signed)
+		most = (most >> 1) + negative;
+	if (errno || n > most) {
+		say(why, "an argument of %u bits has no value %s%.*s", f->bits, negative ? "-" : "",
+		    (int)(end - p), p);
+		return NULL;
+	}
+	f->value = negative ? 0 - n : n;
+	return skip_blanks(end);
+}
+
+int filter_parse(const char *text, struct probe_filter *f, char **why)
+{
+	const char *p = take_type(skip_blanks(text), f);
+
+	*why = NULL;
+	if (p && !strncmp(p, "arg", 3) && p[3] >= '0' && p[3] < '0' + (int)FILTER_ARGUMENTS &&
+	    !isalnum((unsigned char)p[4])) {
+		f->argument = (uint32_t)(p[3] - '0');
+		p = take_operator(skip_blanks(p + 4), f);
+	} else {
+		p = NULL;
+	}
+	if (!p)
+		return say(why,
+			   "'%s' is no filter: it is argN OPERATOR NUMBER, as arg0 > 4096 or "
+			   "(int32)arg5 == -1",
+			   text);
+	p = take_number(p, f, why);
+	if (p && *p)
+		return say(why, "'%s' behind the number of a filter", p);
+	return p ? 0 : -EINVAL;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/probes
+/* Filters of probes, as users write them. */
+#include "test.h"
+
+#include "probes/filter.h"
+
+static void reads(const char *text, struct probe_filter want)
+{
+	struct probe_filter f;
+	char *why;
+
+	CHECK_INT(filter_parse(text, &f, &why), 0);
+	CHECK(!why);
+	CHECK_INT(f.argument, want.argument);
+	CHECK_INT(f.operator, want.operator);
+	CHECK_INT(f.bits, want.bits);
+	CHECK_INT(f.is_signed, want.is_signed);
+	CHECK(f.value == want.value);
+}
+
+static void refuses(const char *text, const char *because)
+{
+	struct probe_filter f;
+	char *why;
+
+	CHECK_INT(filter_parse(text, &f, &why), -EINVAL);
+	CHECK(why && strstr(why, because));
+	free(why);
+}
+
+TEST(filters_are_read)
+{
+	reads("arg0 > 4096", (struct probe_filter){0, FILTER_MORE, 64, 0, 4096});
+	reads(" arg5<=0x10 ", (struct probe_filter){5, FILTER_AT_MOST, 64, 0, 16});
+	reads("arg1 < 1", (struct probe_filter){1, FILTER_LESS, 64, 0, 1});
+	reads("arg1 >= 1", (struct probe_filter){1, FILTER_AT_LEAST, 64, 0, 1});
+	reads("arg1 != 1", (struct probe_filter){1, FILTER_NOT_EQUAL, 64, 0, 1});
+	reads("arg2 & 0x40", (struct probe_filter){2, FILTER_ANY_BIT, 64, 0, 64});
+	reads("(int32)arg1 == -1", (struct probe_filter){1, FILTER_EQUAL, 32, 1, UINT64_MAX});
+	reads("(int8) arg1 == -128", (struct probe_filter){1, FILTER_EQUAL, 8, 1, 0 - 128ull});
+	reads("(uint16)arg4==65535", (struct probe_filter){4, FILTER_EQUAL, 16, 0, 65535});
+	reads("arg0 == 18446744073709551615",
+	      (struct probe_filter){0, FILTER_EQUAL, 64, 0, UINT64_MAX});
+	reads("(int64)arg0 == -9223372036854775808",
+	      (struct probe_filter){0, FILTER_EQUAL, 64, 1, 1ull << 63});
+}
+
+TEST(others_are_refused)
+{
+	static const char *const no_filters[] = {
+		"",           " ",        "arg0",          "arg6 > 1",
+		"arg00 > 1",  "arg > 1",  "arg0 = 1",      "arg0 <> 1",
+		"retval > 1", "1 > arg0", "(int)arg0 > 1", "(int32 arg0 > 1",
+		"arg0x > 1"};
+
+	for (size_t i = 0; i < sizeof(no_filters) / sizeof(*no_filters); i++) {
+		struct probe_filter f;
+		char *why;
+
+		CHECK_INT(filter_parse(no_filters[i], &f, &why), -EINVAL);
+		CHECK(why && *why);
+		free(why);
+	}
+	refuses("arg9 > 1", "argN OPERATOR NUMBER");
+	refuses("arg0 > ", "compares with a number");
+	refuses("arg0 > x", "'x' is none");
+	refuses("arg0 > --1", "compares with a number");
+	refuses("arg0 > 1 && arg1 > 2", "behind the number");
+	refuses("arg0 > 1x", "behind the number");
+	refuses("arg0 > -1", "signed type");
+	refuses("(uint8)arg0 == 256", "8 bits has no value 256");
+	refuses("(int8)arg0 == 128", "8 bits has no value 128");
+	refuses("(int8)arg0 == -129", "8 bits has no value -129");
+	refuses("arg0 == 18446744073709551616", "64 bits has no value");
+}
