@@ -9,7 +9,7 @@
 
 #include <fusee/labeler.h>
 
-#include "bpf/internal/constant.h"
+#include "linker/constant.h"
 #include "bpf/internal/sampler_state.h"
 
 FUSEE_EMBED(sampler_bpf, "sampler.bpf.o");

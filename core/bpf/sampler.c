@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "bpf/internal/linker.h"
+#include "linker/linker.h"
 #include "bpf/probes.h"
 #include "bpf/programs.h"
 #include "bpf/sampler_events.h"

@@ -20,7 +20,7 @@
 #include "console/outfile.h"
 #include "view/push_sink.h"
 #include "view/output.h"
-#include "record/selection_names.h"
+#include "selection/options.h"
 #include "record/session.h"
 #include "record/session_event.h"
 #include "record/summary.h"

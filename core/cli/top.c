@@ -19,7 +19,7 @@
 #include "cli/cli.h"
 #include "console/options.h"
 #include "probes/parse.h"
-#include "record/selection_names.h"
+#include "selection/options.h"
 #include "record/session.h"
 #include "record/session_event.h"
 #include "report/report.h"

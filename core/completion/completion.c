@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "completion/completion.h"
 #include "events/kind.h"
-#include "record/found.h"
+#include "selection/found.h"
 #include "console/plugin_list.h"
 
 #define WAIT_NS 2000000000u /* a user waits for names from discovery plugins */

@@ -15,7 +15,7 @@
 #include "dump/internal/print.h"
 #include "dump/internal/guarded.h"
 #include "console/options.h"
-#include "record/selection_names.h"
+#include "selection/options.h"
 #include "record/session.h"
 #include "config/unwind_flags.h"
 #include "process/procfs.h"

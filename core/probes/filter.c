@@ -54,7 +54,7 @@ static const char *take_type(const char *p, struct probe_filter *f)
 	return NULL;
 }
 
-/* The longer ones first. NULL: it is none. */
+/* Longer operators first. NULL: it is none. */
 static const char *take_operator(const char *p, struct probe_filter *f)
 {
 	static const struct {

@@ -96,8 +96,8 @@ static int find_usdt(struct probe_points *p, const struct probe_kind *k, char *p
 	return usdt_find(p, path, provider, name, why);
 }
 
-/* Cuts "/EXPRESSION/" off, which no name ends with. 0; -EINVAL, with a sentence or NULL. */
-static int cut_filter(const struct probe_kind *k, char *text, struct probe_filter *f, char **why)
+/* Takes "/EXPRESSION/" from the end, which no name has. 0; -EINVAL, with a sentence or NULL. */
+static int take_filter(const struct probe_kind *k, char *text, struct probe_filter *f, char **why)
 {
 	size_t len = strlen(text);
 	char *name = strrchr(text, ':'), *at;
@@ -120,7 +120,7 @@ static int parse(struct probe_points *p, const struct probe_kind *k, char *text,
 {
 	struct probe_filter f = {.operator= FILTER_NONE };
 	size_t before = p->n;
-	int r = cut_filter(k, text, &f, why);
+	int r = take_filter(k, text, &f, why);
 
 	if (!r)
 		r = k->filtered ? find_parts(p, k, text, f.operator, why)

@@ -12,7 +12,7 @@
 #include "symbols/probe_points.h"
 #include "record/internal/command.h"
 #include "record/internal/process_labels.h"
-#include "record/internal/selection.h"
+#include "selection/selection.h"
 #include "config/unwind_flags.h"
 #include "profile/builder.h"
 #include "profiler/allocators.h"

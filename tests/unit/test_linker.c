@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/bpf
+// check: fast, covers core/bpf core/linker
 /* Objects are joined, and whatever befalls the libraries that do it costs an error and no more:
  * allocations of theirs fail one at a time, and they are given nonsense. */
-#include "bpf/internal/linker.h"
+#include "linker/linker.h"
 
 #include <bpf/libbpf.h>
 #include <dirent.h>

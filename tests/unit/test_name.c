@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/record
+// check: fast, covers core/selection
 /* core/cli/name, process_labels and selection: names of units, pods and containers, and what they
  * mean. */
 #include "lib/sleeper.h"
@@ -7,9 +7,9 @@
 #include <sysexits.h>
 
 #include "base/str.h"
-#include "record/internal/name.h"
+#include "selection/internal/name.h"
 #include "record/internal/process_labels.h"
-#include "record/internal/selection.h"
+#include "selection/selection.h"
 #include "process/cgroup.h"
 #include "target/labelset.h"
 

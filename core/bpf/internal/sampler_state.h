@@ -11,7 +11,8 @@
 
 #include "../../../bpf/maps.h"
 #include "base/hashmap.h"
-#include "bpf/internal/linker.h"
+#include "linker/libbpf_log.h"
+#include "linker/linker.h"
 #include "sandbox/loader.h"
 #include "bpf/inuse.h"
 #include "bpf/publish.h"
@@ -223,14 +224,6 @@ const char *sampler_object_wrong_step(const struct fusee_plugin *);
 int sampler_object_check_labeler(struct fusee_instance *, char **why);
 /* What only programs of language unwinders use is not made without them. 0 or -errno. */
 int sampler_object_exclude_languages(const struct bpf_sampler *, struct bpf_object *);
-
-/* ---- libbpf_log.c ---- */
-
-/* From now on libbpf's messages go to the debug log. */
-void libbpf_log_start(void);
-/* Why the verifier refused a program since then; NULL: it refused none. Valid until the next load.
- */
-const char *libbpf_log_refusal(void);
 
 /* ---- language.c ---- */
 

@@ -4,7 +4,7 @@
 #ifndef RECORD_RUNTIME_H
 #define RECORD_RUNTIME_H
 
-#include "record/internal/selection.h"
+#include "selection/selection.h"
 #include "plugin/plugin.h"
 #include "profile/builder.h"
 

@@ -263,7 +263,7 @@ static int has_place(struct fusee_unwind *u, __u32 at)
 }
 FUSEE_PART(fusee_v8_has_place, has_place)
 
-/* As has_place(), which is asked once for each call. */
+/* As has_place(), which is called once for each call. */
 FUSEE_FN int knows_place(struct fusee_unwind *u, __u32 at)
 {
 	__u64 key = fusee_mix(fusee_mix(0x706c, u->scratch[CODE_KEY]), at);

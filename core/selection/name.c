@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/internal/name.h"
+#include "selection/internal/name.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * from plugins of others. libbpf's linker and libelf are not made for hostile input or for lack of
  * memory, so a child process (sandbox/loader.h) does it.
  */
-#ifndef BPF_LINKER_H
-#define BPF_LINKER_H
+#ifndef LINKER_LINKER_H
+#define LINKER_LINKER_H
 
 #include <stdint.h>
 

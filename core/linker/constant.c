@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bpf/internal/constant.h"
+#include "linker/constant.h"
 
 #include <elf.h>
 #include <errno.h>

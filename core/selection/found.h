@@ -3,8 +3,8 @@
  * What discovery plugins found at one time: the names of units, pods and containers, and the labels
  * of processes. The plugins have ended when found_new() returns. One thread.
  */
-#ifndef RECORD_FOUND_H
-#define RECORD_FOUND_H
+#ifndef SELECTION_FOUND_H
+#define SELECTION_FOUND_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,4 +36,7 @@ void found_free(struct found *); /* NULL is fine */
  * "db". 0 or -ENOMEM. */
 int found_names(const struct found *, enum name_kind, void (*each)(void *arg, const char *name),
 		void *arg);
+/* Plugins that could not be started, or found nothing in time. */
+uint32_t found_failed(const struct found *);
+struct targets *found_targets(struct found *); /* borrowed */
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/selection_names.h"
+#include "selection/options.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #include <sysexits.h>
 
 #include "base/log.h"
-#include "record/internal/found.h"
-#include "record/internal/name.h"
+#include "selection/found.h"
+#include "selection/internal/name.h"
 #include "console/options.h"
 #include "process/cgroup_namespace.h"
 #include "process/procfs.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The name of a unit, pod or container as it was typed, and the labels and control groups that it
  * matches. */
-#ifndef RECORD_NAME_H
-#define RECORD_NAME_H
+#ifndef SELECTION_NAME_H
+#define SELECTION_NAME_H
 
-#include "record/found.h"
+#include "selection/found.h"
 
 #define NAME_MAX_NEAR 3u
 #define NAME_TEXT 600u /* bytes of a name with its NUL */

@@ -2,14 +2,14 @@
 /* What a command line selects for profiling: processes by number, control group, unit, pod or
  * container; all processes; or a command to run. Errors are logged; the functions return exit
  * codes. */
-#ifndef RECORD_SELECTION_H
-#define RECORD_SELECTION_H
+#ifndef SELECTION_SELECTION_H
+#define SELECTION_SELECTION_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "record/found.h"
+#include "selection/found.h"
 #include "process/cgroup.h"
 
 #define SELECTION_MAX_PIDS 4096u

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The options of `record`, `dump` and `top` that select running processes. */
-#ifndef RECORD_SELECTION_NAMES_H
-#define RECORD_SELECTION_NAMES_H
+#ifndef SELECTION_OPTIONS_H
+#define SELECTION_OPTIONS_H
 
 #include "console/options.h"
-#include "record/internal/selection.h"
+#include "selection/selection.h"
 
 /* As .set of a CLI_MEMBER that is a struct selection. */
 int selection_set_pids(void *selection, const char *list);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libbpf says: for the debug log, and why the kernel's verifier refused a program. */
+#include "linker/libbpf_log.h"
+
 #include <bpf/libbpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "bpf/internal/sampler_state.h"
 
 #define LOGGED 4000u /* bytes of a message in the log, from its end */
 

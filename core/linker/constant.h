@@ -4,8 +4,8 @@
  * variable, by its name. Written into the object before it is linked, so that each plugin's object
  * has its own.
  */
-#ifndef BPF_CONSTANT_H
-#define BPF_CONSTANT_H
+#ifndef LINKER_CONSTANT_H
+#define LINKER_CONSTANT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bpf/internal/linker.h"
+#include "linker/linker.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bpf/internal/constant.h"
+#include "linker/constant.h"
 #include "sandbox/loader.h"
 
 #define ATTEMPTS 3   /* a crash, too, may be a lack of memory */

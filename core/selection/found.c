@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/internal/found.h"
+#include "selection/found.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/internal/selection.h"
+#include "selection/selection.h"
 
 #include <ctype.h>
 #include <errno.h>
