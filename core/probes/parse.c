@@ -44,7 +44,7 @@ static int bad_form(const struct probe_kind *k, char **why)
 	return -EINVAL;
 }
 
-/* Cuts the offset off. false: it is none. */
+/* Takes the offset from the end. false: it is none. */
 static bool parse_plus(char *function, uint64_t *plus)
 {
 	char *at = strrchr(function, '+'), *end = NULL;
