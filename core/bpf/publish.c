@@ -177,6 +177,19 @@ bool bpf_publish_holds(const struct bpf_sampler *b, const struct published *p)
 	       c->process == p->process->id && c->version == p->version && !(c->version & 1);
 }
 
+bool bpf_publish_has(const struct bpf_sampler *b, const struct published *p, uint64_t lo,
+		     uint64_t hi)
+{
+	for (uint32_t chunk = p->chunk; chunk; chunk = b->chunks.at[chunk].next)
+		for (uint32_t i = 0; i < b->chunks.at[chunk].n; i++) {
+			const struct chunk_mapping *m = &b->chunks.at[chunk].mappings[i];
+
+			if (m->lo < hi && m->hi > lo)
+				return true;
+		}
+	return false;
+}
+
 void bpf_publish_each_unconfirmed(struct bpf_sampler *b,
 				  void (*each)(void *arg, struct published *, uint64_t when),
 				  void *arg)

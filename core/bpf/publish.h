@@ -68,6 +68,10 @@ uint32_t bpf_publish_chunks(const struct bpf_sampler *, const struct published *
 /* For assertions: is the kernel's copy that of p? */
 bool bpf_publish_holds(const struct bpf_sampler *, const struct published *);
 
+/* Is there code between these addresses over which the kernel unwinds stacks of the process? */
+bool bpf_publish_has(const struct bpf_sampler *, const struct published *, uint64_t lo,
+		     uint64_t hi);
+
 /* Calls each() for what is published and not confirmed. when: memory was last given out then where
  * the process had code. */
 void bpf_publish_each_unconfirmed(struct bpf_sampler *,

@@ -38,7 +38,8 @@
  *
  * What is published is as old as the records that were read. So a stack can be unwound over code
  * that was replaced since: the record about it is read before the stack's own, which is then
- * discarded (kernel_view_is_outdated()).
+ * discarded (kernel_view_is_outdated()). Code that was not published when it was replaced discards
+ * none.
  *
  * A view becomes dirty when a sample arrives in ABSENT or NO_ROOM, and in any state when a mapping
  * is added, a file's table is made or renewed, code without a file is first stepped, a language
@@ -116,19 +117,34 @@ static void add_covered(struct kernel_view *v, uint32_t file)
 		v->ncovered++;
 }
 
-void kernel_view_covered(struct kernel_views *vs, struct process *proc, uint64_t since,
-			 uint32_t file)
+/* Can a stack be unwound over code that this new mapping replaces? Not if the view has had this
+ * version since before then (no walk over an older version lasts so long), and has no code
+ * there: V8 maps memory for code, and maps its builtins into it at once. */
+static bool replaces_published(const struct kernel_views *vs, const struct kernel_view *v,
+			       const struct process_mapping *to)
+{
+	return !is_published(v) || to->since <= v->written ||
+	       bpf_publish_has(vs->bpf, &v->published, to->lo, to->hi);
+}
+
+void kernel_view_covered(struct kernel_views *vs, struct process *proc,
+			 const struct process_mapping *to, uint32_t file)
 {
 	struct kernel_view *v = kernel_view_of(proc);
 
 	if (!vs->bpf)
 		return;
+	if (!replaces_published(vs, v, to)) {
+		if (!v->covered) /* a walk over its parent's may not be over */
+			v->covered = to->since;
+		return;
+	}
 	/* Until then stacks of earlier versions may still be read. */
 	if (!v->covered ||
-	    (since > v->covered + COVERED_NS && v->covered_version != v->published.version))
+	    (to->since > v->covered + COVERED_NS && v->covered_version != v->published.version))
 		v->ncovered = 0;
 	add_covered(v, file);
-	v->covered = since ? since : 1;
+	v->covered = to->since ? to->since : 1;
 	v->covered_version = v->published.version;
 }
 
@@ -289,6 +305,7 @@ static void publish(struct kernel_views *vs, struct process *proc)
 	report_libraries(vs, proc);
 	v->dirty = false; /* the new claims are published now */
 	r = bpf_publish(vs->bpf, &v->published, &what);
+	v->written = clock_now();
 
 	if (r == -ENOSPC) {
 		vs->no_room = true;

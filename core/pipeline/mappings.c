@@ -72,7 +72,7 @@ void pipeline_put_mapping(struct pipeline *p, struct process *proc,
 		return;
 	}
 	if (covers_other(proc, to, &covered))
-		kernel_view_covered(&p->views, proc, to->since, covered);
+		kernel_view_covered(&p->views, proc, to, covered);
 	kernel_view_mark_dirty(&p->views, proc);
 	r = process_map(proc, to);
 	if (r == -E2BIG)

@@ -205,7 +205,7 @@ TEST_IN_WORLD(a_range_with_other_code)
 	/* a record says what is mapped there: it is published at once, and no mark holds for it */
 	next.file = &w->file;
 	next.since = when + 1;
-	kernel_view_covered(&w->views, w->p, next.since, 1);
+	kernel_view_covered(&w->views, w->p, &next, 1);
 	CHECK_INT(process_map(w->p, &next), 0);
 	kernel_view_mark_dirty(&w->views, w->p);
 	kernel_views_update(&w->views, when - 1);
@@ -318,6 +318,7 @@ TEST(given_out_while_the_list_is_written)
 
 TEST_IN_WORLD(outdated_stacks)
 {
+	struct process_mapping to = {.lo = 0x1000, .hi = 0x2000, .since = 40};
 	struct walk *walk = calloc(1, sizeof(*walk));
 	struct process *other;
 	uint32_t version;
@@ -328,7 +329,7 @@ TEST_IN_WORLD(outdated_stacks)
 	}
 	version = w->v->published.version;
 	CHECK(!kernel_view_is_outdated(w->p, 50, w->p->id, version, walk));
-	kernel_view_covered(&w->views, w->p, 40, 7);
+	kernel_view_covered(&w->views, w->p, &to, 7);
 	/* those with code of the file */
 	CHECK(!kernel_view_is_outdated(w->p, 50, w->p->id, version, walk));
 	walk->frames[walk->n++].file = 7;
@@ -341,7 +342,8 @@ TEST_IN_WORLD(outdated_stacks)
 	CHECK(kernel_view_is_outdated(w->p, 50, w->p->id + 1, version + 2,
 				      walk)); /* its parent's */
 	/* of several files: those with code of one */
-	kernel_view_covered(&w->views, w->p, 45, 8);
+	to.since = 45;
+	kernel_view_covered(&w->views, w->p, &to, 8);
 	CHECK(!kernel_view_is_outdated(w->p, 50, w->p->id, version, walk));
 	walk->frames[walk->n++].file = 7;
 	CHECK(kernel_view_is_outdated(w->p, 50, w->p->id, version, walk));
@@ -349,7 +351,8 @@ TEST_IN_WORLD(outdated_stacks)
 	CHECK(kernel_view_is_outdated(w->p, 50, w->p->id, version, walk));
 	walk->n = 0;
 	/* of more than are kept, or not known: any */
-	kernel_view_covered(&w->views, w->p, 46, 0);
+	to.since = 46;
+	kernel_view_covered(&w->views, w->p, &to, 0);
 	CHECK(kernel_view_is_outdated(w->p, 50, w->p->id, version, walk));
 	/* withdrawn and published again, in another chunk, it is not for ever */
 	kernel_view_withdraw(&w->views, w->p);
@@ -360,6 +363,106 @@ TEST_IN_WORLD(outdated_stacks)
 	kernel_view_sampled(&w->views, w->p);
 	update(w);
 	CHECK(!kernel_view_is_outdated(w->p, 50, w->p->id, w->v->published.version, walk));
+	free(walk);
+}
+
+/* Memory is mapped for code, and other code into it before anything there was published. */
+TEST_IN_WORLD(code_that_was_not_published)
+{
+	struct process_mapping memory = {.lo = 0x8000, .hi = 0xa000};
+	struct process_mapping to = {.lo = 0x9000, .hi = 0xa000};
+	struct walk *walk = calloc(1, sizeof(*walk));
+	uint32_t version;
+
+	walk->frames[walk->n++].file = 1;
+	memory.since = clock_now();
+	CHECK_INT(process_map(w->p, &memory), 0);
+	update(w);
+	version = w->v->published.version;
+	to.since = w->v->written + 1;
+	kernel_view_covered(&w->views, w->p, &to, 0);
+	CHECK(!kernel_view_is_outdated(w->p, to.since, w->p->id, version, walk));
+	CHECK(!kernel_view_is_outdated(w->p, to.since, w->p->id, version - 2, walk));
+	/* but for the stack of a child that is not known as such yet */
+	CHECK(kernel_view_is_outdated(w->p, to.since, w->p->id + 1, version, walk));
+	free(walk);
+}
+
+/* Of each case one thing makes it a change of what was published. */
+static bool is_discarded(struct world *w, const struct process_mapping *to, uint32_t version)
+{
+	struct walk *walk = calloc(1, sizeof(*walk));
+	bool outdated;
+
+	walk->frames[walk->n++].file = 1;
+	w->v->covered = w->v->ncovered = w->v->covered_version = 0;
+	kernel_view_covered(&w->views, w->p, to, 1);
+	outdated = kernel_view_is_outdated(w->p, to->since + 1, w->p->id, version, walk);
+	free(walk);
+	return outdated;
+}
+
+TEST_IN_WORLD(code_that_was_published)
+{
+	struct process_mapping memory = {.lo = 0x8000, .hi = 0xa000, .since = 3};
+	struct process_mapping to = {.lo = 0x9000, .hi = 0xa000};
+	struct process_mapping far = {.lo = 0x7f0000001000, .hi = 0x7f0000002000};
+	uint32_t before;
+
+	CHECK_INT(process_map(w->p, &memory), 0);
+	update(w);
+	/* a walk over an earlier version may have ended after it was mapped */
+	before = w->v->published.version;
+	to.since = w->v->written;
+	CHECK(is_discarded(w, &to, before));
+	to.since = 0;
+	CHECK(is_discarded(w, &to, before));
+	to.since = w->v->written + 1;
+	CHECK(!is_discarded(w, &to, before));
+	/* its memory was stepped, so it is code */
+	kernel_view_stepped(&w->views, w->p, &memory);
+	update(w);
+	to.since = w->v->written + 1;
+	CHECK(is_discarded(w, &to, w->v->published.version));
+	/* mapped anew there before anything else was published: the kernel has what it had */
+	memory.since = w->v->written + 1;
+	CHECK_INT(process_map(w->p, &memory), 0);
+	to.since = w->v->written + 2;
+	CHECK(is_discarded(w, &to, w->v->published.version));
+	/* in a further chunk of a list; a part of it */
+	for (uint64_t i = 0; i < 2 * CHUNK_MAPPINGS; i++) {
+		far.lo += 0x10000;
+		far.hi = far.lo + 0x1000;
+		far.file = &w->file;
+		CHECK_INT(process_map(w->p, &far), 0);
+	}
+	kernel_view_mark_dirty(&w->views, w->p);
+	update(w);
+	CHECK(chunk_of(w)->next);
+	to = (struct process_mapping){.since = w->v->written + 1};
+	to.lo = far.hi - 1;
+	to.hi = far.hi + 1;
+	CHECK(is_discarded(w, &to, w->v->published.version));
+	to.lo = far.hi;
+	CHECK(!is_discarded(w, &to, w->v->published.version));
+	/* withdrawn: a walk may have ended just before */
+	kernel_view_withdraw(&w->views, w->p);
+	to.since = clock_now();
+	CHECK(is_discarded(w, &to, before));
+}
+
+/* A child runs over its parent's mappings until its own are published. */
+TEST_IN_WORLD(code_of_a_parent)
+{
+	struct process_mapping to = {.lo = 0x1000, .hi = 0x2000};
+	struct walk *walk = calloc(1, sizeof(*walk));
+	struct process *child;
+
+	update(w);
+	child = process_fork(w->views.processes, getpid(), getpid() + 1);
+	to.since = clock_now();
+	kernel_view_covered(&w->views, child, &to, 1);
+	CHECK(kernel_view_is_outdated(child, to.since, w->p->id, w->v->published.version, walk));
 	free(walk);
 }
 

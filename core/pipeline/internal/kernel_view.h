@@ -36,6 +36,7 @@ struct kernel_view {
 	uint64_t sampled;         /* as_of when its last sample was read; 0: it had none */
 	uint64_t reread;          /* when /proc was last to be read because of VIEW_CHANGED */
 	uint64_t read;            /* its mappings are at least as new as this */
+	uint64_t written;         /* when publishing last ended, CLOCK_MONOTONIC; 0: never */
 	uint64_t covered;         /* when code was last covered by other code; 0: never */
 	uint32_t covered_version; /* the version published then; stacks of older versions and .. */
 	/* .. of this version may be wrong if they have code of these files */
@@ -87,9 +88,10 @@ bool kernel_views_are_pending(const struct kernel_views *);
 void kernel_view_mark_dirty(struct kernel_views *, struct process *);
 /* A sample of the process was read. */
 void kernel_view_sampled(struct kernel_views *, struct process *);
-/* A mapping that began at this time replaces code of the process, of this file; 0: of several files
- * or of none. Before process_map(). */
-void kernel_view_covered(struct kernel_views *, struct process *, uint64_t since, uint32_t file);
+/* This new mapping replaces code of the process, of this file; 0: of several files or of none.
+ * Before process_map(). */
+void kernel_view_covered(struct kernel_views *, struct process *, const struct process_mapping *to,
+			 uint32_t file);
 /* A walk in user space stepped code in this memory without a file. */
 void kernel_view_stepped(struct kernel_views *, struct process *, const struct process_mapping *);
 /* The mappings of the process are those of this time or later. */
