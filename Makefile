@@ -176,7 +176,7 @@ $(B)/tests/test_sink_parca: $(B)/obj/gen/parca.pb-c.o
 # those that fail allocations in turn (tests/lib/faults.h)
 FAULTS := $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup asprintf vasprintf __asprintf_chk __vasprintf_chk)
 $(B)/tests/test_background $(B)/tests/test_config_faults $(B)/tests/test_targets_faults $(B)/tests/test_plugin_faults $(B)/tests/test_worker_faults $(B)/tests/test_files_faults $(B)/tests/test_claims $(B)/tests/test_codefile: LDFLAGS += $(FAULTS)
-$(B)/obj/test_linker.o: $(addprefix $(B)/bpf/,steps.bpf.o dwarf.bpf.o framepointer.bpf.o)
+$(B)/obj/test_linker.o: $(addprefix $(B)/bpf/,steps.bpf.o dwarf.bpf.o framepointer.bpf.o offcpu.bpf.o)
 $(B)/obj/test_linker.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 $(B)/obj/test_%.o: test_%.c
 	@mkdir -p $(@D)

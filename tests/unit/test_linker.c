@@ -2,6 +2,7 @@
 // check: fast, covers core/bpf core/linker
 /* Objects are joined, and whatever befalls the libraries that do it costs an error and no more:
  * allocations of theirs fail one at a time, and they are given nonsense. */
+#include "linker/constant.h"
 #include "linker/linker.h"
 
 #include <bpf/libbpf.h>
@@ -15,6 +16,7 @@
 FUSEE_EMBED(steps_bpf, "steps.bpf.o");
 FUSEE_EMBED(dwarf_object, "dwarf.bpf.o");
 FUSEE_EMBED(framepointer_object, "framepointer.bpf.o");
+FUSEE_EMBED(offcpu_object, "offcpu.bpf.o");
 
 #define NPARTS 3u
 
@@ -217,4 +219,184 @@ TEST(nonsense_is_refused)
 	}
 	CHECK_INT(count_fds(), before);
 	free(bytes);
+}
+
+/* ---- constants ---- */
+
+#define NUMBER "fusee_sampler_number"
+#define VALUE 0x5a13c7e9u
+
+/* A copy of a sampler's object, at the end of its memory: reading behind it faults. */
+struct copy {
+	char *memory, *at;
+	size_t mapped, len;
+};
+
+static struct copy new_copy(size_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), most = (len + page - 1) / page * page;
+	struct copy c = {.mapped = most + page, .len = len};
+
+	CHECK(len <= (size_t)(offcpu_object_end - offcpu_object));
+	c.memory = mmap(NULL, c.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(c.memory != MAP_FAILED && !mprotect(c.memory + most, page, PROT_NONE));
+	c.at = c.memory + most - len;
+	memcpy(c.at, offcpu_object, len);
+	return c;
+}
+
+static size_t object_len(void)
+{
+	return (size_t)(offcpu_object_end - offcpu_object);
+}
+
+/* Where libbpf finds the value in what it would load; -1: nowhere. */
+static ptrdiff_t place_in_rodata(const struct copy *c)
+{
+	struct bpf_object *o = bpf_object__open_mem(c->at, c->len, NULL);
+	const uint32_t value = VALUE;
+	const struct bpf_map *map;
+	ptrdiff_t at = -1;
+
+	CHECK(o);
+	bpf_object__for_each_map(map, o)
+	{
+		size_t len = 0;
+		const char *bytes = bpf_map__initial_value((struct bpf_map *)map, &len);
+		const char *found = bytes ? memmem(bytes, len, &value, sizeof(value)) : NULL;
+
+		if (found && strstr(bpf_map__name(map), ".rodata"))
+			at = found - bytes;
+	}
+	bpf_object__close(o);
+	return at;
+}
+
+TEST(constants_are_found)
+{
+	struct copy c = new_copy(object_len());
+	const uint32_t value = VALUE;
+	size_t at = 0;
+
+	libbpf_set_print(quiet);
+	CHECK_INT(place_in_rodata(&c), -1);
+	CHECK_INT(constant_find(c.at, c.len, NUMBER, &at), 0);
+	memcpy(c.at + at, &value, sizeof(value));
+	CHECK(place_in_rodata(&c) >= 0);
+	CHECK_INT(constant_find(c.at, c.len, NUMBER "s", &at), -ENOENT);
+	CHECK_INT(constant_find(c.at, c.len, "usee_sampler_numbe", &at), -ENOENT);
+	CHECK_INT(
+		constant_find(dwarf_object, (size_t)(dwarf_object_end - dwarf_object), NUMBER, &at),
+		-ENOENT);
+	munmap(c.memory, c.mapped);
+}
+
+/* All that an object lacks of its end is an error, unless the constant is in the rest. */
+TEST_FOR(constants_of_truncated_objects, 60)
+{
+	uint32_t refused = 0;
+	size_t at, place;
+
+	CHECK_INT(constant_find(offcpu_object, object_len(), NUMBER, &at), 0);
+	for (size_t len = 0; len < object_len(); len += len < 256 ? 1 : 7) {
+		struct copy c = new_copy(len);
+		int r = constant_find(c.at, len, NUMBER, &place);
+
+		CHECK(r == -EINVAL || r == -ENOENT || (!r && place == at && at + 4 <= len));
+		CHECK(len >= sizeof(Elf64_Ehdr) || r == -EINVAL);
+		refused += r != 0;
+		munmap(c.memory, c.mapped);
+	}
+	CHECK(refused > 100);
+}
+
+/* The parts of an object that name the constant. */
+struct named {
+	Elf64_Ehdr *head;
+	Elf64_Shdr *symbols, *strings, *section;
+	Elf64_Sym *symbol;
+};
+
+/* Of an object that is right. */
+static struct named parts_of(const struct copy *c)
+{
+	struct named n = {.head = (Elf64_Ehdr *)c->at};
+	Elf64_Shdr *all = (Elf64_Shdr *)(c->at + n.head->e_shoff);
+
+	for (uint32_t i = 0; i < n.head->e_shnum; i++)
+		if (all[i].sh_type == SHT_SYMTAB)
+			n.symbols = &all[i];
+	CHECK(n.symbols);
+	n.strings = &all[n.symbols->sh_link];
+	n.symbol = (Elf64_Sym *)(c->at + n.symbols->sh_offset);
+	while (strcmp(c->at + n.strings->sh_offset + n.symbol->st_name, NUMBER) != 0)
+		n.symbol++;
+	n.section = &all[n.symbol->st_shndx];
+	return n;
+}
+
+/* A field, what makes it wrong, and what the constant is then. */
+struct wrong {
+	void *field;
+	size_t bytes;
+	uint64_t value;
+	int expected;
+};
+
+#define WRONG(field, value, expected)                       \
+	{                                                   \
+		&(field), sizeof(field), value, -(expected) \
+	}
+#define MOST UINT64_MAX
+
+/* Makes field `which` wrong. The error that is expected; 0: there are no more fields. */
+static int make_wrong(const struct named *n, uint32_t which)
+{
+	const size_t len = object_len();
+	const struct wrong all[] = {
+		WRONG(n->symbol->st_value, n->section->sh_size - 3, EINVAL),
+		WRONG(n->symbol->st_value, MOST - 1, EINVAL),
+		WRONG(n->symbol->st_shndx, SHN_UNDEF, EINVAL),
+		WRONG(n->symbol->st_shndx, SHN_ABS, EINVAL),
+		WRONG(n->symbol->st_shndx, n->head->e_shnum, EINVAL),
+		WRONG(n->symbol->st_size, 8, EINVAL),
+		WRONG(n->symbol->st_name, UINT32_MAX, ENOENT),
+		WRONG(n->section->sh_type, SHT_NOBITS, EINVAL),
+		WRONG(n->section->sh_size, 3, EINVAL),
+		WRONG(n->section->sh_offset, MOST - 2, EINVAL),
+		WRONG(n->section->sh_offset, len - 3 - n->symbol->st_value, EINVAL),
+		WRONG(n->symbols->sh_link, n->head->e_shnum, EINVAL),
+		WRONG(n->symbols->sh_offset, len - 8, EINVAL),
+		WRONG(n->symbols->sh_offset, MOST - 8, EINVAL),
+		WRONG(n->symbols->sh_size, 0, ENOENT),
+		WRONG(n->symbols->sh_type, SHT_PROGBITS, ENOENT),
+		WRONG(n->strings->sh_offset, MOST - 4, ENOENT),
+		WRONG(n->strings->sh_offset, len - 4, ENOENT),
+		WRONG(n->strings->sh_size, n->symbol->st_name + sizeof(NUMBER) - 1, ENOENT),
+		WRONG(n->head->e_shoff, MOST - 63, ENOENT),
+		WRONG(n->head->e_shnum, 0, ENOENT),
+		WRONG(n->head->e_shentsize, 40, EINVAL),
+		WRONG(n->head->e_ident[EI_CLASS], ELFCLASS32, EINVAL),
+		WRONG(n->head->e_ident[EI_MAG0], 0, EINVAL),
+	};
+
+	if (which >= sizeof(all) / sizeof(*all))
+		return 0;
+	memcpy(all[which].field, &all[which].value, all[which].bytes); /* little-endian */
+	return all[which].expected;
+}
+
+TEST(constants_of_wrong_objects)
+{
+	int expected = -1;
+	size_t at;
+
+	for (uint32_t i = 0; expected; i++) {
+		struct copy c = new_copy(object_len());
+		struct named n = parts_of(&c);
+
+		expected = make_wrong(&n, i);
+		CHECK_INT(constant_find(c.at, c.len, NUMBER, &at), expected);
+		munmap(c.memory, c.mapped);
+	}
 }
