@@ -9,7 +9,7 @@
 
 #include "frame.h"
 
-#define RECORD_MAX_WORDS 4032u /* of frames in one record; a per-CPU value has at most 32 KiB */
+#define RECORD_MAX_WORDS 4016u /* of frames in one record; a per-CPU value has at most 32 KiB */
 /* Of a stack that has more, the inner frames are the first words. The outer frames are in a ring of
  * words behind them and a struct record_outer. */
 #define RECORD_OUTER_WORDS 2048u /* a power of 2 */

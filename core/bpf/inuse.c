@@ -114,17 +114,15 @@ int inuse_open(struct bpf_sampler *b, char **why)
 
 void inuse_close(struct bpf_sampler *b)
 {
-	for (size_t i = 0; i < b->inuse.n; i++)
-		close(b->inuse.links[i]);
-	free(b->inuse.links);
 	if (b->inuse.state)
 		munmap(b->inuse.state, sizeof(*b->inuse.state));
 }
 
 /* ---- probes ---- */
 
-static int attach(struct bpf_sampler *b, pid_t pid, const char *path,
-		  const struct probe_points *points, enum probe_program which)
+/* 0 and, in *link, -1 if there is no such place; or -errno. */
+static int attach(int program, pid_t pid, const char *path, const struct probe_points *points,
+		  enum probe_program which, int *link)
 {
 	uint64_t *offsets = calloc(points->n, sizeof(*offsets)),
 		 *cookies = calloc(points->n, sizeof(*cookies));
@@ -139,24 +137,21 @@ static int attach(struct bpf_sampler *b, pid_t pid, const char *path,
 		offsets[n] = p->offset;
 		cookies[n++] = which == PROBE_ALLOC ? ALLOC_COOKIE(p->kind, p->bytes) : 0;
 	}
-	if (offsets && cookies && ARRAY_ROOM(b->inuse.links, b->inuse.n, b->inuse.cap))
-		fd = n ? link_create(which == PROBE_ALLOC ? b->inuse.alloc : b->inuse.free, pid,
-				     path, offsets, cookies, n)
-		       : 0;
-	if (n && fd >= 0)
-		b->inuse.links[b->inuse.n++] = fd;
+	if (offsets && cookies)
+		fd = n ? link_create(program, pid, path, offsets, cookies, n) : -1;
 	free(offsets);
 	free(cookies);
-	return fd < 0 ? fd : 0;
+	*link = fd < 0 ? -1 : fd;
+	return fd < -1 ? fd : 0;
 }
 
 /* What is followed must be seen when it is freed. */
-int inuse_attach(struct bpf_sampler *b, pid_t pid, const char *path,
-		 const struct probe_points *points)
+int inuse_attach(const struct bpf_sampler *b, struct probe_links *links, pid_t pid,
+		 const char *path, const struct probe_points *points)
 {
-	int r = attach(b, pid, path, points, PROBE_FREE);
+	int r = attach(b->inuse.free, pid, path, points, PROBE_FREE, &links->of_frees);
 
-	return r ? r : attach(b, pid, path, points, PROBE_ALLOC);
+	return r ? r : attach(b->inuse.alloc, pid, path, points, PROBE_ALLOC, &links->of_allocs);
 }
 
 /* ---- what they have written ---- */

@@ -4,12 +4,17 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "bpf/internal/sampler_state.h"
+#include "process/procfs.h"
 
 #define PROBE_TEXT(name, text) text,
 
@@ -35,9 +40,7 @@ int probes_open(struct bpf_sampler *b)
 
 void probes_close(struct bpf_sampler *b)
 {
-	for (size_t i = 0; i < b->probes.n; i++)
-		bpf_link__destroy(b->probes.links[i]);
-	free(b->probes.links);
+	bpf_probes_detach(&b->probes.links);
 }
 
 /* -ENOTSUP: the instruction cannot be probed; -ENOENT: the kernel has no uprobes, since the file
@@ -58,6 +61,13 @@ static int explain(int r, const struct probe_point *p, char **why)
 		*why = NULL;
 	return r;
 }
+
+/* Where probes are put: a file, of one process or of all (-1). */
+struct probe_target {
+	struct probe_links *links;
+	pid_t pid;
+	const char *path;
+};
 
 void probes_prepare(struct bpf_sampler *b, const struct probe_points *points)
 {
@@ -81,34 +91,34 @@ int probes_size(const struct bpf_sampler *b)
 }
 
 static int attach_program(struct bpf_sampler *b, const char *name, const struct probe_point *p,
-			  pid_t pid, const char *path, struct bpf_uprobe_opts *o)
+			  const struct probe_target *to, struct bpf_uprobe_opts *o)
 {
 	struct bpf_program *program = bpf_object__find_program_by_name(b->object, name);
 	struct bpf_link *link;
 
-	if (!program || !ARRAY_ROOM(b->probes.links, b->probes.n, b->probes.cap))
+	if (!program || !ARRAY_ROOM(to->links->at, to->links->n, to->links->cap))
 		return program ? -ENOMEM : -ENOENT;
-	link = bpf_program__attach_uprobe_opts(program, pid, path, p->offset, o);
+	link = bpf_program__attach_uprobe_opts(program, to->pid, to->path, p->offset, o);
 	if (!link)
 		return -errno;
-	b->probes.links[b->probes.n++] = link;
+	to->links->at[to->links->n++] = link;
 	return 0;
 }
 
 /* The probe at the begin comes first: a return without its begin would be of no use. The number of
  * the place tells calls of several functions that return at once apart. */
 static int attach_timed(struct bpf_sampler *b, const struct probe_point *p, uint64_t number,
-			pid_t pid, const char *path)
+			const struct probe_target *to)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, o, .bpf_cookie = number);
-	int r = attach_program(b, programs[p->program], p, pid, path, &o);
+	int r = attach_program(b, programs[p->program], p, to, &o);
 
 	if (r == -EOPNOTSUPP && !p->filter.operator) { /* before Linux 5.15 */
 		o.bpf_cookie = 0;
-		r = attach_program(b, programs[p->program], p, pid, path, &o);
+		r = attach_program(b, programs[p->program], p, to, &o);
 	}
 	o.retprobe = true;
-	return r ? r : attach_program(b, RETURNED, p, pid, path, &o);
+	return r ? r : attach_program(b, RETURNED, p, to, &o);
 }
 
 /* What the program at this place compares. */
@@ -121,19 +131,19 @@ static int set_filter(struct bpf_sampler *b, const struct probe_point *p, uint32
 	return bpf_map_update_elem(map, &number, &p->filter, BPF_ANY) ? -errno : 0;
 }
 
-static int attach(struct bpf_sampler *b, const struct probe_point *p, uint64_t number, pid_t pid,
-		  const char *path)
+static int attach(struct bpf_sampler *b, const struct probe_point *p, uint64_t number,
+		  const struct probe_target *to)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, o);
 
 	if (p->program == PROBE_RETURN)
-		return attach_timed(b, p, number, pid, path);
+		return attach_timed(b, p, number, to);
 	o.ref_ctr_offset = p->semaphore;
 	if (p->filter.operator)
 		o.bpf_cookie = number;
 	if (p->program == PROBE_ALLOC)
 		o.bpf_cookie = ALLOC_COOKIE(p->kind, p->bytes);
-	return attach_program(b, programs[p->program], p, pid, path, &o);
+	return attach_program(b, programs[p->program], p, to, &o);
 }
 
 int bpf_probes_attach(struct bpf_sampler *b, const struct probe_points *points, char **why)
@@ -142,27 +152,92 @@ int bpf_probes_attach(struct bpf_sampler *b, const struct probe_points *points, 
 
 	*why = NULL;
 	for (size_t i = 0; !r && i < points->n; i++) {
+		const struct probe_target to = {&b->probes.links, -1, points->at[i].path};
+
 		r = set_filter(b, &points->at[i], (uint32_t)i + 1);
 		if (!r)
-			r = attach(b, &points->at[i], i + 1, -1, points->at[i].path);
+			r = attach(b, &points->at[i], i + 1, &to);
 		if (r)
 			explain(r, &points->at[i], why);
 	}
 	return r;
 }
 
-int bpf_probes_attach_to(struct bpf_sampler *b, pid_t pid, int fd,
-			 const struct probe_points *points)
+/* An event that counts nothing. Without a ring poll() would always say that its thread has ended.
+ */
+static int watch(struct probe_links *links, pid_t thread)
 {
-	char path[64];
-	int r = 0;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.disabled = 1,
+		.exclude_kernel = 1,
+	};
 
+	links->watch = (int)syscall(SYS_perf_event_open, &attr, thread, -1, -1,
+				    PERF_FLAG_FD_CLOEXEC);
+	if (links->watch < 0)
+		return -errno;
+	links->ring = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, links->watch,
+			   0);
+	if (links->ring == MAP_FAILED) {
+		links->ring = NULL;
+		return -errno;
+	}
+	return 0;
+}
+
+/* What a process has in use is known to its end, whichever of its threads have ended before. */
+static int watch_process(struct probe_links *links, pid_t pid)
+{
+	links->watch = (int)syscall(SYS_pidfd_open, pid, 0);
+	return links->watch < 0 ? -errno : 0;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+bool bpf_probes_are_put(const struct probe_links *links)
+{
+	return links->n || links->of_frees >= 0 || links->of_allocs >= 0;
+}
+
+/* First the watch: if another thread has exec'ed meanwhile, it says so. */
+int bpf_probes_attach_to(struct bpf_sampler *b, pid_t pid, int fd,
+			 const struct probe_points *points, struct probe_links *links)
+{
+	pid_t thread = pid > 0 && !b->inuse.followed ? procfs_living_thread(pid) : pid;
+	char path[64];
+	const struct probe_target to = {links, thread, path};
+	int r;
+
+	*links = PROBE_LINKS_NONE;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (b->inuse.followed)
-		return inuse_attach(b, pid, path, points);
-	for (size_t i = 0; !r && i < points->n; i++)
-		r = attach(b, &points->at[i], i + 1, pid, path);
+	r = pid <= 0 ? 0 : b->inuse.followed ? watch_process(links, pid) : watch(links, thread);
+	if (!r && b->inuse.followed)
+		r = inuse_attach(b, links, pid, path, points);
+	for (size_t i = 0; !r && !b->inuse.followed && i < points->n; i++)
+		r = attach(b, &points->at[i], i + 1, &to);
+	if (r)
+		bpf_probes_detach(links);
 	return r;
+}
+
+void bpf_probes_detach(struct probe_links *links)
+{
+	for (size_t i = 0; i < links->n; i++)
+		bpf_link__destroy(links->at[i]);
+	free(links->at);
+	if (links->ring)
+		munmap(links->ring, (size_t)sysconf(_SC_PAGESIZE));
+	close_fd(links->of_allocs);
+	close_fd(links->of_frees);
+	close_fd(links->watch);
+	*links = PROBE_LINKS_NONE;
 }
 
 void bpf_probes_set_period(struct bpf_sampler *b, uint32_t period)

@@ -9,15 +9,35 @@
 #include "symbols/probe_points.h"
 #include "bpf/sampler.h"
 
+struct bpf_link;
+
+/* Probes that are in place.
+ * Probes of a process end with the thread whose memory the kernel took them to be of: its first, or
+ * another if that had ended, which is also so if another thread has exec'ed in its place; or,
+ * where memory is followed, with the process. `watch` has POLLHUP or POLLIN then. */
+struct probe_links {
+	struct bpf_link **at;
+	size_t n, cap;
+	int of_frees, of_allocs; /* instead, where memory is followed; -1: none */
+	int watch;               /* an event of a thread, or a process; -1: none */
+	void *ring;
+};
+
+#define PROBE_LINKS_NONE ((struct probe_links){.of_frees = -1, .of_allocs = -1, .watch = -1})
+
 /* The keys of enum probe_result. */
 extern const char *const probe_result_texts[PROBE_RESULT_COUNT];
 
 /* Puts probes at these places, for all processes that map the files, now or later; only hits of
  * selected processes can be samples. 0; or -errno and, in *why, a malloc'ed sentence or NULL. */
 int bpf_probes_attach(struct bpf_sampler *, const struct probe_points *, char **why);
-/* The same of a file that is open, for one process (-1: all), and what has its memory. 0 or -errno.
- */
-int bpf_probes_attach_to(struct bpf_sampler *, pid_t, int fd, const struct probe_points *);
+/* The same of a file that is open, for one process (-1: all), and what has its memory. 0, and the
+ * links are the caller's; or -errno, and there is no probe. */
+int bpf_probes_attach_to(struct bpf_sampler *, pid_t, int fd, const struct probe_points *,
+			 struct probe_links *);
+bool bpf_probes_are_put(const struct probe_links *);
+/* Removes them, for which the kernel waits for each CPU. [any thread] */
+void bpf_probes_detach(struct probe_links *);
 /* From now on hits are samples: those of this value for certain, others with the probability of the
  * ratio. 0: no hits are. */
 void bpf_probes_set_period(struct bpf_sampler *, uint32_t period);

@@ -299,6 +299,7 @@ static struct bpf_sampler *new_sampler(const struct plugin_set *set,
 	b->waits.beside = b->waits.choosers && o->beside;
 	b->probes.sampled = o->probes != NULL;
 	b->inuse.followed = o->probes && o->in_use;
+	b->probes.links = PROBE_LINKS_NONE;
 	if (o->probes)
 		probes_prepare(b, o->probes);
 	b->worker = o->worker;

@@ -2,18 +2,30 @@
 #include "profiler/allocators.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/array.h"
+#include "base/background.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "bpf/inuse.h"
 #include "bpf/probes.h"
 #include "pipeline/state.h"
+#include "profiler/internal/allocator_search.h"
+#include "profiler/internal/prepare.h"
 #include "profiler/internal/process_tree.h"
 #include "profiler/profiler.h"
 
-#define MOST_PROBED 256u /* a probe is 10 descriptors of each */
+#define MOST_PROBED 256u          /* at a time; each is some 13 probes, of 2 descriptors each */
+#define UNMAPPED_NS 2000000000ull /* for so long a file may be unmapped and keeps its probes */
+#define RETRY_NS 1000000000ull    /* until probes that the kernel refused are tried again */
+#define PREPARE_NS 5000000000ull  /* for the files of what runs before it is sampled */
+#define POLL_NS 1000000
+#define MANY 8u /* are removed in several seconds */
 
 #define ALLOCATES(name, kind, rank)                            \
 	{                                                      \
@@ -71,20 +83,34 @@ static const struct probe_function functions[] = {
 #define FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 #define FREEING 18u /* of them */
 
-/* By id of a file. */
-struct searched {
-	uint64_t added_ns;          /* of the file: its id may be another's later; 0: none was */
-	struct probe_points points; /* none: it has no allocator */
+/* A file with an allocator that a process maps. */
+struct probed {
+	struct probed *next;
+	uint64_t key;
+	uint64_t added_ns; /* of the file: its id may be another's later */
+	uint64_t seen_ns;  /* CLOCK_MONOTONIC, as retry_ns */
+	uint64_t retry_ns;
+	bool refused;             /* counted as such */
+	bool replaced;            /* the id of the file is another's */
+	struct probe_links links; /* none: it was refused */
 };
 
 struct allocators {
 	struct profiler *profiler;
-	struct searched *searched;
-	size_t n, cap;
-	struct hashmap seen; /* pid and file -> this */
+	struct allocator_search *search;
+	struct background *background; /* removes probes */
+	struct hashmap probed;         /* pid and file -> struct probed */
+	struct probed *first;
+	struct pollfd *polled; /* of those with probes */
+	uint32_t n, polled_cap;
+	uint64_t now;
 	struct allocator_counts counts;
 	bool warned; /* of processes that are probed late */
 };
+
+/* Whose probes are being removed, which goes on behind the end of a session: they take descriptors
+ * until then. */
+static atomic_uint leaving;
 
 int allocators_new(struct allocators **ret, struct profiler *p)
 {
@@ -93,7 +119,10 @@ int allocators_new(struct allocators **ret, struct profiler *p)
 	if (!a)
 		return -ENOMEM;
 	a->profiler = p;
-	return 0;
+	if (background_new(&a->background))
+		return -ENOMEM;
+	return allocator_search_new(&a->search, functions,
+				    FUNCTIONS - (bpf_inuse_is_followed(p->bpf) ? 0 : FREEING));
 }
 
 /* Warns of a process that the target started: it ran before it could be probed. */
@@ -112,79 +141,183 @@ static void warn_of_late(void *arg, struct process *proc)
 		    "start: what they allocate before is not sampled");
 }
 
-void allocators_free(struct allocators *a)
+/* ---- removal ---- */
+
+static void detach(void *arg)
+{
+	struct probe_links *links = arg;
+
+	bpf_probes_detach(links);
+	free(links);
+	atomic_fetch_sub(&leaving, 1);
+}
+
+/* The last close of a probe waits twice until no CPU and no thread runs a program: some 20 ms to
+ * 30 ms for each, and one after the other. */
+static void detach_later(struct allocators *a, struct probed *p)
+{
+	struct probe_links *links = bpf_probes_are_put(&p->links) ? malloc(sizeof(*links)) : NULL;
+
+	if (!links) {
+		bpf_probes_detach(&p->links);
+		return;
+	}
+	*links = p->links;
+	atomic_fetch_add(&leaving, 1);
+	background_run(a->background, detach, links);
+}
+
+static void drop(struct allocators *a, struct probed **at)
+{
+	struct probed *p = *at;
+
+	*at = p->next;
+	a->n -= bpf_probes_are_put(&p->links);
+	detach_later(a, p);
+	hashmap_del(&a->probed, p->key);
+	free(p);
+}
+
+/* Finds those whose process has ended, or the thread by which they were probed. */
+static bool poll_all(struct allocators *a)
+{
+	uint32_t n = 0;
+
+	if (a->n > a->polled_cap) {
+		struct pollfd *grown = realloc(a->polled, a->n * 2 * sizeof(*grown));
+
+		if (!grown)
+			return false;
+		a->polled = grown;
+		a->polled_cap = a->n * 2;
+	}
+	for (struct probed *p = a->first; p; p = p->next)
+		if (bpf_probes_are_put(&p->links))
+			a->polled[n++] = (struct pollfd){.fd = p->links.watch, .events = POLLIN};
+	return n && poll(a->polled, n, 0) >= 0;
+}
+
+/* What is followed may be freed by code that is mapped again, or is so and not known to be. */
+static bool is_unmapped(const struct allocators *a, const struct probed *p)
+{
+	if (bpf_inuse_is_followed(a->profiler->bpf) && bpf_probes_are_put(&p->links))
+		return p->replaced;
+	return a->now - p->seen_ns > UNMAPPED_NS;
+}
+
+static void drop_ended(struct allocators *a)
+{
+	bool polled = poll_all(a);
+	uint32_t i = 0;
+
+	for (struct probed **at = &a->first; *at;) {
+		struct probed *p = *at;
+		bool ended = polled && bpf_probes_are_put(&p->links) &&
+			     a->polled[i].revents & (POLLIN | POLLHUP);
+
+		i += bpf_probes_are_put(&p->links);
+		if (ended || is_unmapped(a, p))
+			drop(a, at);
+		else
+			at = &p->next;
+	}
+}
+
+void allocators_stop(struct allocators *a)
 {
 	if (!a)
 		return;
 	process_each(a->profiler->pipeline->processes, warn_of_late, a);
-	for (size_t i = 0; i < a->n; i++)
-		probe_points_fini(&a->searched[i].points);
-	free(a->searched);
-	hashmap_fini(&a->seen);
+	if (a->n + atomic_load(&leaving) > MANY)
+		log_info("the kernel removes the probes of %u processes one by one: fusee ends "
+			 "when it has",
+			 a->n + atomic_load(&leaving));
+	while (a->first)
+		drop(a, &a->first);
+}
+
+void allocators_free(struct allocators *a)
+{
+	if (!a)
+		return;
+	while (a->first)
+		drop(a, &a->first);
+	background_free(a->background);
+	allocator_search_free(a->search);
+	hashmap_fini(&a->probed);
+	free(a->polled);
 	free(a);
 }
 
-static bool has_malloc(const struct probe_points *p)
+/* ---- attaching ---- */
+
+static int attach(struct allocators *a, struct probed *p, pid_t pid, struct file *f,
+		  const struct probe_points *points)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (p->at[i].program == PROBE_ALLOC && ALLOC_KIND(p->at[i].kind) == ALLOC_MALLOC)
-			return true;
-	return false;
-}
+	int fd, r;
 
-/* The file is open. */
-static void search(struct allocators *a, struct searched *s, int fd, const char *path)
-{
-	char *why = NULL;
-	uint32_t n = FUNCTIONS - (bpf_inuse_is_followed(a->profiler->bpf) ? 0 : FREEING);
-	int r = probe_points_find_open(&s->points, fd, functions, n, &why);
-
-	if (r && r != -ENOENT)
-		log_debug("%s: no allocator is looked for: %s", path, why ? why : "");
-	free(why);
-	if (r || !has_malloc(&s->points)) {
-		probe_points_fini(&s->points);
-		return;
-	}
-	a->counts.files++;
-	log_debug("%s has an allocator: %zu functions", path, s->points.n);
-}
-
-/* What was found in the file, which is open. NULL: no memory. */
-static struct searched *searched_of(struct allocators *a, const struct file *f, int fd)
-{
-	struct searched *s;
-
-	while (a->n <= f->id) {
-		if (!ARRAY_ROOM(a->searched, a->n, a->cap))
-			return NULL;
-		a->searched[a->n++] = (struct searched){0};
-	}
-	s = &a->searched[f->id];
-	if (s->added_ns == f->added_ns)
-		return s;
-	probe_points_fini(&s->points);
-	s->added_ns = f->added_ns;
-	search(a, s, fd, f->path ? f->path : "");
-	return s;
+	if (f->source.copied)
+		return -EREMOTE; /* the kernel knows the copy as another file */
+	if (a->n + atomic_load(&leaving) >= MOST_PROBED)
+		return -E2BIG;
+	fd = files_hold(f);
+	if (fd < 0)
+		return fd;
+	r = bpf_probes_attach_to(a->profiler->bpf, pid, fd, points, &p->links);
+	files_release(f);
+	return r;
 }
 
 /* pid -1: all processes. */
-static void attach(struct allocators *a, pid_t pid, struct file *f)
+static void try(struct allocators *a, struct probed *p, pid_t pid, struct file *f,
+		const struct probe_points *points)
 {
-	int fd = files_hold(f), r = 0;
-	struct searched *s = fd < 0 ? NULL : searched_of(a, f, fd);
+	int r = attach(a, p, pid, f, points);
 
-	if (s && s->points.n) {
-		r = a->counts.processes < MOST_PROBED
-			    ? bpf_probes_attach_to(a->profiler->bpf, pid, fd, &s->points)
-			    : -E2BIG;
-		a->counts.processes += !r;
-		a->counts.unprobed += r && r != -ESRCH;
-		a->counts.err = r && r != -ESRCH ? r : a->counts.err;
+	p->retry_ns = a->now + (r == -E2BIG || r == -ESRCH ? 0 : RETRY_NS);
+	if (!r) {
+		a->n++;
+		a->counts.processes++;
+	} else if (r != -ESRCH) { /* it has not ended */
+		a->counts.unprobed += !p->refused;
+		a->counts.err = r;
+		p->refused = true;
 	}
-	if (fd >= 0)
-		files_release(f);
+}
+
+static struct probed *add(struct allocators *a, uint64_t key, const struct file *f)
+{
+	struct probed *p = calloc(1, sizeof(*p));
+
+	if (!p || hashmap_put(&a->probed, key, p)) {
+		free(p);
+		return NULL;
+	}
+	*p = (struct probed){
+		.next = a->first, .key = key, .added_ns = f->added_ns, .links = PROBE_LINKS_NONE};
+	a->first = p;
+	return p;
+}
+
+static void see_file(struct allocators *a, pid_t pid, struct file *f)
+{
+	uint64_t key = (uint64_t)(uint32_t)pid << 32 | f->id;
+	const struct probe_points *points;
+	struct probed *p;
+
+	if (allocator_search_file(a->search, f, &points) || !points->n)
+		return;
+	p = hashmap_get(&a->probed, key);
+	if (p && p->added_ns != f->added_ns) {
+		p->replaced = true; /* no process maps the other, which is dropped */
+		return;
+	}
+	p = p ? p : add(a, key, f);
+	if (!p)
+		return;
+	p->seen_ns = a->now;
+	if (!bpf_probes_are_put(&p->links) && a->now >= p->retry_ns)
+		try(a, p, pid, f, points);
 }
 
 static void see(void *arg, struct process *proc)
@@ -194,24 +327,46 @@ static void see(void *arg, struct process *proc)
 
 	if (proc->ended || (tree && !process_tree_has(tree, proc->pid)))
 		return;
-	for (uint32_t i = 0; i < proc->n; i++) {
-		struct file *f = proc->mappings[i].file;
-		pid_t pid = tree ? proc->pid : -1;
-		uint64_t key = f ? (uint64_t)(uint32_t)pid << 32 | f->id : 0;
-
-		if (!f || hashmap_get(&a->seen, key) || hashmap_put(&a->seen, key, a))
-			continue;
-		attach(a, pid, f);
-	}
+	for (uint32_t i = 0; i < proc->n; i++)
+		if (proc->mappings[i].file)
+			see_file(a, tree ? proc->pid : -1, proc->mappings[i].file);
 }
 
 void allocators_update(struct allocators *a)
 {
+	a->now = clock_now();
+	drop_ended(a);
 	process_each(a->profiler->pipeline->processes, warn_of_late, a);
+	allocator_search_poll(a->search);
 	process_each(a->profiler->pipeline->processes, see, a);
+}
+
+void allocators_prepare(struct allocators *a)
+{
+	const struct timespec pause = {.tv_nsec = POLL_NS};
+	uint64_t until = clock_now() + PREPARE_NS;
+
+	if (!a)
+		return;
+	allocators_update(a);
+	while (allocator_search_running(a->search) && clock_now() < until &&
+	       !prepare_is_interrupted()) {
+		nanosleep(&pause, NULL);
+		if (allocator_search_poll(a->search))
+			allocators_update(a);
+	}
 }
 
 struct allocator_counts allocators_counts(const struct allocators *a)
 {
-	return a->counts;
+	struct allocator_counts c = a->counts;
+
+	c.files = allocator_search_found(a->search);
+	return c;
+}
+
+uint32_t allocators_unknown(const struct allocators *a,
+			    void (*each)(void *arg, const char *path, const char *why), void *arg)
+{
+	return allocator_search_unknown(a->search, each, arg);
 }

@@ -15,15 +15,27 @@ struct profiler;
 /* The profiler's BPF sampler was opened for probes; it is borrowed. 0 or -ENOMEM. */
 int allocators_new(struct allocators **ret, struct profiler *);
 void allocators_free(struct allocators *); /* before the profiler is closed; NULL is fine */
-/* Attaches probes for what is known now and was not at the last call: to be called now and then. */
+/* Probes what is known now and was not at the last call, and removes probes of what has ended: to
+ * be called now and then. Does not wait. */
 void allocators_update(struct allocators *);
+/* The same, and waits some seconds for the files that are to be searched first; NULL is fine. */
+void allocators_prepare(struct allocators *);
+
+/* Removes all probes, in the background; NULL is fine. */
+void allocators_stop(struct allocators *);
 
 struct allocator_counts {
 	uint32_t files;     /* that have an allocator */
 	uint32_t processes; /* with probes, once for each such file of each */
-	uint32_t unprobed;  /* without: there are too many, or the kernel refused */
-	int err;            /* the last of these refusals, 0: none was */
+	uint32_t unprobed;  /* likewise without, at first or to their end */
+	/* Why, the last; 0: all have probes. -E2BIG: there are too many; -EREMOTE: a file is on a
+	 * file system that can keep readers waiting. */
+	int err;
 };
 
 struct allocator_counts allocators_counts(const struct allocators *);
+/* Calls each() for a few of the files of which it is not known whether they have an allocator.
+ * Returns how many there are. */
+uint32_t allocators_unknown(const struct allocators *,
+			    void (*each)(void *arg, const char *path, const char *why), void *arg);
 #endif

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "process/procfs.h"
+#include "profiler/internal/prepare.h"
 #include "profiler/profiler.h"
 
 /* Of all processes of the machine, for which the user waits. What is not ready by then is read as
@@ -34,8 +35,7 @@ struct preparation {
 	uint32_t locked; /* of them, those whose mappings can't be read now */
 };
 
-/* Whether a signal ends the command, which its loop reads as soon as it runs. */
-static bool is_interrupted(void)
+bool prepare_is_interrupted(void)
 {
 	sigset_t set;
 
@@ -46,7 +46,7 @@ static bool is_interrupted(void)
 
 static bool may_go_on(uint64_t until)
 {
-	return clock_now() < until && !is_interrupted();
+	return clock_now() < until && !prepare_is_interrupted();
 }
 
 /* The end of a wait after which it is looked whether the user interrupts. */

@@ -303,7 +303,7 @@ int session_open(struct session *s)
 		log_error("%s", strerror(ENOMEM));
 		return EX_OSERR;
 	}
-	allocators_update(s->allocators);
+	allocators_prepare(s->allocators);
 	return 0;
 }
 
@@ -429,6 +429,7 @@ int session_run(struct session *s)
 	if (!r && s->o.event.in_use)
 		r = read_in_use(s);
 	profiler_disable(&s->profiler);
+	allocators_stop(s->allocators);
 	if (r)
 		return r;
 	profiler_stop(&s->profiler);

@@ -16,8 +16,7 @@ static void prepare_held(void *arg)
 	struct session *s = arg;
 
 	profiler_prepare_held(&s->profiler);
-	if (s->allocators)
-		allocators_update(s->allocators);
+	allocators_prepare(s->allocators);
 }
 
 static void go_on(void *arg)

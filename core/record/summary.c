@@ -214,6 +214,31 @@ static void print_unfollowed(const struct session *s)
 			    stats.unfollowed);
 }
 
+struct unknown_files {
+	struct buf names;
+	uint32_t n;
+};
+
+static void put_unknown(void *arg, const char *path, const char *why)
+{
+	struct unknown_files *u = arg;
+
+	buf_printf(&u->names, "%s%s (%s)", u->n++ ? ", " : "", path, why);
+}
+
+static void print_unknown(const struct allocators *a)
+{
+	struct unknown_files u = {.n = 0};
+	uint32_t n = allocators_unknown(a, put_unknown, &u);
+
+	if (n)
+		log_warning("whether these have an allocator is not known, and none was probed "
+			    "there: %.*s%s; %u files in sum",
+			    (int)u.names.len, u.names.len ? u.names.p : "", n > u.n ? ", .." : "",
+			    n);
+	buf_fini(&u.names);
+}
+
 /* Processes whose allocations are not in the profile. */
 static void print_unprobed(const struct session *s)
 {
@@ -223,8 +248,32 @@ static void print_unprobed(const struct session *s)
 		return;
 	c = allocators_counts(s->allocators);
 	if (c.unprobed)
-		log_warning("the allocators of %u processes were not probed: %s", c.unprobed,
-			    c.err == -E2BIG ? "too many run" : strerror(-c.err));
+		log_warning("%u allocators of processes were not probed%s: %s", c.unprobed,
+			    c.err == -E2BIG ? ", or later" : "",
+			    c.err == -E2BIG ? "too many run at once"
+			    : c.err == -EREMOTE
+				    ? "they are on a file system that can keep readers waiting"
+				    : strerror(-c.err));
+	print_unknown(s->allocators);
+}
+
+static void skip_name(void *arg, const char *path, const char *why)
+{
+	(void)arg;
+	(void)path;
+	(void)why;
+}
+
+/* Why no allocator has probes. */
+static void print_none_probed(const struct session *s)
+{
+	struct allocator_counts c = allocators_counts(s->allocators);
+	bool unknown = allocators_unknown(s->allocators, skip_name, NULL);
+
+	fprintf(stderr, "  Nothing was sampled: %s.\n\n",
+		c.unprobed ? "the target's allocators were not probed"
+		: unknown  ? "no allocator was found in the files of the target that were read"
+			   : "no allocator was found in the target");
 }
 
 /* Timed calls that are not in the profile. */
@@ -255,7 +304,7 @@ static void print_no_hits(const struct session *s)
 
 	bpf_probes_counts(s->profiler.bpf, counts);
 	if (s->allocators && !allocators_counts(s->allocators).processes)
-		fputs("  Nothing was sampled: no allocator was found in the target.\n\n", stderr);
+		print_none_probed(s);
 	else if (s->allocators)
 		fprintf(stderr,
 			"  Nothing was sampled: %llu calls requested %llu bytes, and a sample is "

@@ -15,10 +15,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "sandbox/spawn.h"
 
 #define SECONDS 60 /* time limit; the work takes 0.2 s */
 #define POLL_NS 1000000u
-#define POLLS 500 /* for the end of a killed child: it may be stuck in the kernel */
+#define STUCK_NS 2000000000ull /* without CPU time */
+#define POLLS 500              /* for the end of a killed child: it may be stuck in the kernel */
 
 /* A child that ended without a result has crashed. */
 struct loader_result {
@@ -169,6 +171,29 @@ int loader_wait(struct loader *c, char **why)
 	while ((r = loader_poll(c, why)) == -EINPROGRESS)
 		nanosleep(&pause, NULL);
 	return r;
+}
+
+static void kill_stuck(struct loader *c)
+{
+	uint64_t used = spawn_cpu_ns(c->pid), now = clock_now();
+
+	if (used != c->used_ns || !c->moved_ns)
+		c->moved_ns = now;
+	c->used_ns = used;
+	if (c->stuck || now - c->moved_ns < STUCK_NS)
+		return;
+	c->stuck = true;
+	kill(c->pid, SIGKILL);
+	c->until = UINT64_MAX; /* the kernel may keep it */
+}
+
+int loader_poll_stuck(struct loader *c, char **why)
+{
+	int r = loader_poll(c, why);
+
+	if (r == -EINPROGRESS)
+		kill_stuck(c);
+	return r && r != -EINPROGRESS && c->stuck ? -ETIMEDOUT : r;
 }
 
 void loader_end(struct loader *c)

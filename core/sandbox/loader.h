@@ -7,6 +7,7 @@
 #ifndef SANDBOX_LOADER_H
 #define SANDBOX_LOADER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,6 +19,10 @@ struct loader {
 	uint64_t until;               /* time limit, CLOCK_MONOTONIC ns */
 	const char *what;             /* the work, for sentences; borrowed */
 	struct loader_result *result; /* memory that is shared with the child */
+	/* loader_poll_stuck(): */
+	uint64_t used_ns;  /* CPU time of the child */
+	uint64_t moved_ns; /* when that was last seen to grow, CLOCK_MONOTONIC; 0: never */
+	bool stuck;        /* it was killed */
 };
 
 /* Starts a child that calls work(), which returns 0 or -errno and may write a sentence into `why`.
@@ -30,6 +35,9 @@ int loader_start(struct loader *, const char *what, int (*work)(void *arg, char 
 int loader_poll(struct loader *, char **why);
 /* The same, but waits until the child has ended or its time is over. */
 int loader_wait(struct loader *, char **why);
-/* Kills the child, if there is one. */
+/* loader_poll() for a child that reads a file: kills it after two seconds without CPU time, in
+ * which the file has not answered; -ETIMEDOUT then, as soon as it has ended. */
+int loader_poll_stuck(struct loader *, char **why);
+/* Kills the child, if there is one, and waits a moment. */
 void loader_end(struct loader *);
 #endif

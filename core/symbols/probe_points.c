@@ -243,6 +243,17 @@ static int check_timed(const struct search *q, struct elf *e, char *why, size_t 
 	return -ENOTSUP;
 }
 
+/* The kernel reads the places when probes are put there, and nothing can end its wait for a file
+ * that does not answer; it has them in memory then. */
+static void read_places(const struct search *q)
+{
+	char byte;
+
+	for (uint32_t i = 0; i < q->found->n; i++)
+		if (pread(q->fd, &byte, 1, (off_t)q->found->at[i].offset) < 0)
+			return;
+}
+
 static int search_in_child(void *arg, char *why, size_t len)
 {
 	const struct search *q = arg;
@@ -256,9 +267,11 @@ static int search_in_child(void *arg, char *why, size_t len)
 	if (r)
 		return r;
 	r = check_timed(q, e, why, len);
-	if (r)
-		return r;
-	return search_file(q, e, why, len); /* the exit frees the rest */
+	if (!r)
+		r = search_file(q, e, why, len); /* the exit frees the rest */
+	if (!r)
+		read_places(q);
+	return r;
 }
 
 /* ---- the parent ---- */
@@ -321,37 +334,77 @@ static int add_all(struct probe_points *p, const char *path, const struct search
 		   q->functions[0].name);
 }
 
-static int find_in(struct probe_points *p, const char *path, struct search *q, char **why)
-{
-	struct loader child;
-	char *text = NULL;
-	int r = loader_start(&child, "reading it", search_in_child, q, &q->fd, 1);
-
-	if (!r)
-		r = loader_wait(&child, &text);
-	return r ? explain(r, path, text, why) : add_all(p, path, q, why);
-}
-
-static int find(struct probe_points *p, const char *path, struct search *q, char **why)
+static int start(struct search *q, struct loader *child)
 {
 	int r;
 
 	q->found = mmap(NULL, sizeof(*q->found), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			-1, 0);
 	if (q->found == MAP_FAILED)
-		return say(why, -errno, "no memory%s%s", "", "");
-	r = find_in(p, path, q, why);
+		return -errno;
+	r = loader_start(child, "reading it", search_in_child, q, &q->fd, 1);
+	if (r)
+		munmap(q->found, sizeof(*q->found));
+	return r;
+}
+
+static int find(struct probe_points *p, const char *path, struct search *q, char **why)
+{
+	struct loader child;
+	char *text = NULL;
+	int r = start(q, &child);
+
+	if (r)
+		return explain(r, path, text, why);
+	r = loader_wait(&child, &text);
+	r = r ? explain(r, path, text, why) : add_all(p, path, q, why);
 	munmap(q->found, sizeof(*q->found));
 	return r;
 }
 
-int probe_points_find_open(struct probe_points *p, int fd, const struct probe_function *f,
-			   uint32_t n, char **why)
-{
-	struct search q = {.fd = fd, .functions = f, .n = n};
+/* ---- in the background ---- */
 
-	*why = NULL;
-	return find(p, "", &q, why);
+struct probe_search {
+	struct search q;
+	struct loader child;
+};
+
+int probe_search_start(struct probe_search **ret, int fd, const struct probe_function *f,
+		       uint32_t n)
+{
+	struct probe_search *s = calloc(1, sizeof(*s));
+	int r = s ? 0 : -ENOMEM;
+
+	*ret = NULL;
+	if (r)
+		return r;
+	s->q = (struct search){.fd = fd, .functions = f, .n = n};
+	r = start(&s->q, &s->child);
+	if (r)
+		free(s);
+	else
+		*ret = s;
+	return r;
+}
+
+int probe_search_poll(struct probe_search *s, struct probe_points *p)
+{
+	char *why = NULL;
+	int r = loader_poll_stuck(&s->child, &why);
+
+	if (!r)
+		r = add_all(p, "", &s->q, &why);
+	free(why);
+	return r;
+}
+
+void probe_search_free(struct probe_search *s)
+{
+	if (!s)
+		return;
+	loader_end(&s->child);
+	munmap(s->q.found, sizeof(*s->q.found));
+	free(s);
 }
 
 char *probe_path(const char *path)

@@ -46,9 +46,17 @@ struct probe_function {
  * in *why, malloc'ed or NULL. */
 int probe_points_find(struct probe_points *, const char *path, const struct probe_function *,
 		      uint32_t n, char **why);
-/* The same of a file that is open, whose points have no path. */
-int probe_points_find_open(struct probe_points *, int fd, const struct probe_function *, uint32_t n,
-			   char **why);
+/* The same of a file that is open, whose points have no path, in the background. */
+struct probe_search;
+/* The functions are borrowed until it is freed. 0 or -errno. */
+int probe_search_start(struct probe_search **ret, int fd, const struct probe_function *,
+		       uint32_t n);
+/* -EINPROGRESS: it goes on. Else it has ended: 0; -ENOENT: the file has none of them; -ENOEXEC: it
+ * is no ELF file; -ETIMEDOUT: it did not answer; -EFAULT: reading it was a crash; or -errno. Does
+ * not wait. */
+int probe_search_poll(struct probe_search *, struct probe_points *);
+/* Ends it, which may wait a moment; NULL is fine. */
+void probe_search_free(struct probe_search *);
 /* The absolute path, malloc'ed. Links stay: what /proc/PID/root leads to has no name in this root.
  * NULL: no memory, or no current folder. */
 char *probe_path(const char *path);

@@ -16,6 +16,7 @@
 #include "sandbox/loader.h"
 #include "bpf/inuse.h"
 #include "bpf/publish.h"
+#include "bpf/probes.h"
 #include "bpf/sampler.h"
 #include "inspection/used_pages.h"
 #include "files/files.h"
@@ -149,8 +150,7 @@ struct probes {
 	bool timed;       /* calls are, up to their return */
 	uint32_t numbers; /* of places, where one has a filter; else 0 */
 	int cpus;         /* map sampler_probe_cpus */
-	struct bpf_link **links;
-	size_t n, cap;
+	struct probe_links links;
 };
 
 /* ---- inuse.c: allocations that are followed ---- */
@@ -160,8 +160,6 @@ struct inuse {
 	int alloc, free;           /* programs */
 	int live, calls, spaces;   /* maps */
 	struct inuse_state *state; /* map, mapped */
-	int *links;
-	size_t n, cap;
 };
 
 struct bpf_sampler {
@@ -281,7 +279,8 @@ void inuse_set_type(struct bpf_object *);
 int inuse_open(struct bpf_sampler *, char **why);
 void inuse_close(struct bpf_sampler *);
 /* As bpf_probes_attach_to(). */
-int inuse_attach(struct bpf_sampler *, pid_t, const char *path, const struct probe_points *);
+int inuse_attach(const struct bpf_sampler *, struct probe_links *, pid_t, const char *path,
+		 const struct probe_points *);
 
 /* ---- mappings.c ---- */
 
