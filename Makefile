@@ -186,7 +186,7 @@ $(B)/obj/test_%.o: test_%.c
 $(B)/accuracy/rows: tests/accuracy/rows.c
 $(B)/accuracy/stepped: tests/accuracy/stepped.c
 $(B)/bench/tables: tests/bench/tables.c
-$(B)/accuracy/rows $(B)/accuracy/stepped $(B)/bench/tables: tests/accuracy/host.h $(dwarf_O) $(B)/libcore.a
+$(B)/accuracy/rows $(B)/accuracy/stepped $(B)/bench/tables: tests/accuracy/host.h $(dwarf_O) $(gotable_LIB_O) $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $(filter %.c,$^) $(filter %.o %.a,$^) $(LIBS)
 
@@ -228,7 +228,7 @@ $(B)/obj/tests/tools/tool_ticks.o: $(B)/bpf/ticks.bpf.o
 $(B)/obj/tests/tools/tool_bpf.o $(B)/obj/tests/tools/tool_steps.o $(B)/obj/tests/tools/tool_ticks.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 $(B)/obj/tests/tools/tool_steps.o: ALL_CFLAGS += -fomit-frame-pointer -fno-optimize-sibling-calls
 $(B)/tests/tool_bpf $(B)/tests/tool_steps $(B)/tests/tool_ticks: LIBS += -lbpf
-$(B)/tests/tool_steps: $(dwarf_O) $(B)/obj/plugins/unwinders/framepointer/framepointer.bpf.o
+$(B)/tests/tool_steps: $(dwarf_O) $(gotable_LIB_O) $(B)/obj/plugins/unwinders/framepointer/framepointer.bpf.o
 # fusee with a sampler that loses records on purpose
 $(B)/dropping/sampler.bpf.o: tests/tools/dropping.bpf.c
 	@mkdir -p $(@D)

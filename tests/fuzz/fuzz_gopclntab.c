@@ -5,9 +5,9 @@
 //
 // sources: plugins/unwinders/dwarf/rows.c plugins/unwinders/dwarf/sheet.c
 //
-// sources: plugins/unwinders/dwarf/go/gopclntab.c plugins/unwinders/dwarf/go/gorows.c
+// sources: plugins/lib/gotable/table.c plugins/lib/gotable/places.c
 //
-// sources: plugins/unwinders/dwarf/go/gostack.c
+// sources: plugins/unwinders/dwarf/go/gorows.c plugins/unwinders/dwarf/go/gostack.c
 #include "fuzz.h"
 
 #include "../../plugins/unwinders/dwarf/go/gorows.h"
@@ -15,7 +15,7 @@
 #define TEXT 0x401000ull
 #define CODE 4096
 
-static void read_all(struct go_table *go)
+static void read_all(struct fusee_go_table *go)
 {
 	struct sheet sheet = {0};
 	struct rows *rows = &sheet.rules;
@@ -42,9 +42,9 @@ static void read_all(struct go_table *go)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	size_t code = len > 2 * CODE ? CODE : len / 4;
-	struct go_table go;
+	struct fusee_go_table go;
 
-	if (go_open(&go, data, len - code))
+	if (fusee_go_open(&go, data, len - code))
 		return 0;
 	if (!go.text)
 		go.text = TEXT;

@@ -10,7 +10,6 @@
 
 #include "cfi/cfi.h"
 #include "code/codefile.h"
-#include "go/gofile.h"
 #include "go/gorows.h"
 #include "code/madefile.h"
 #include "reasons.h"
@@ -65,8 +64,8 @@ static int add_go(const struct dwarf *d, struct table_build *build, uint64_t fil
 		  struct sheet *all)
 {
 	struct rows rows = {0};
-	struct go_table go;
-	int err = gofile_find(&go, d->self.host->unwinder, file);
+	struct fusee_go_table go;
+	int err = fusee_go_find(&go, d->self.host->unwinder, file);
 
 	if (err)
 		return err == -ENOENT ? 0 : err;

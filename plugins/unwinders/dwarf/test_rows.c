@@ -712,12 +712,12 @@ static void put_go(const struct go_file *g)
 static int read_go(size_t n, const uint8_t *code, size_t code_len)
 {
 	uint8_t *copy = malloc(n ? n : 1);
-	struct go_table go;
+	struct fusee_go_table go;
 	int err;
 
 	memcpy(copy, out, n);
 	fresh();
-	err = go_open(&go, copy, n);
+	err = fusee_go_open(&go, copy, n);
 	if (!err) {
 		go.code = code;
 		go.code_len = code_len;

@@ -13,7 +13,7 @@ enum { RBP = 6 };
 
 enum kind { PLAIN, END, SWITCH, MCALL, MORESTACK, NEWSTACK, SIGRETURN };
 
-static enum kind kind_of(const struct go_func *f)
+static enum kind kind_of(const struct fusee_go_func *f)
 {
 	static const struct {
 		const char *name;
@@ -73,10 +73,10 @@ static unsigned int rsp_disp(const uint8_t *p, uint8_t opcode, uint64_t *disp)
  * At `pc` sp has just moved from depth `before` to `depth`: is this where rbp is saved? By push
  * %rbp (since Go 1.21), or by a store and lea behind the sub.
  */
-static void see_save(const struct go_table *go, uint64_t pc, uint64_t before, uint64_t depth,
+static void see_save(const struct fusee_go_table *go, uint64_t pc, uint64_t before, uint64_t depth,
 		     struct saved *s)
 {
-	const uint8_t *p = go_code(go, pc - 1, 1), *rex = go_code(go, pc - 2, 1);
+	const uint8_t *p = fusee_go_code(go, pc - 1, 1), *rex = fusee_go_code(go, pc - 2, 1);
 	uint64_t disp, disp2;
 	unsigned int n, n2;
 
@@ -84,19 +84,19 @@ static void see_save(const struct go_table *go, uint64_t pc, uint64_t before, ui
 		*s = (struct saved){depth, depth / 8, pc};
 		return;
 	}
-	n = rsp_disp(go_code(go, pc, 8), 0x89, &disp);
+	n = rsp_disp(fusee_go_code(go, pc, 8), 0x89, &disp);
 	if (!n)
 		return;
-	n2 = rsp_disp(go_code(go, pc + n, 8), 0x8d, &disp2);
+	n2 = rsp_disp(fusee_go_code(go, pc + n, 8), 0x8d, &disp2);
 	if (n2 && disp == disp2 && disp < depth && (depth - disp) % 8 == 0)
 		*s = (struct saved){depth, (depth - disp) / 8, pc + n + n2};
 }
 
 /* The address behind the first mov N(reg),%rsp, or hi: from there on sp is another stack's. */
-static uint64_t switch_at(const struct go_table *go, const struct go_func *f)
+static uint64_t switch_at(const struct fusee_go_table *go, const struct fusee_go_func *f)
 {
 	for (uint64_t pc = f->lo; pc < f->hi; pc++) {
-		const uint8_t *p = go_code(go, pc, 4);
+		const uint8_t *p = fusee_go_code(go, pc, 4);
 
 		if (!p)
 			break;
@@ -115,9 +115,9 @@ static uint64_t switch_at(const struct go_table *go, const struct go_func *f)
 
 struct go_run {
 	struct table_build *build;
-	const struct go_table *go;
+	const struct fusee_go_table *go;
 	struct rows *rows;
-	struct go_func f;
+	struct fusee_go_func f;
 	struct saved saved;
 	uint64_t lost_at;   /* from here on sp is on another stack than pcsp says */
 	uint32_t lost_rule; /* the rule from there on, unless rbp is saved; 0: sp is never lost */
@@ -162,7 +162,7 @@ static uint32_t depth_rule(struct go_run *r, uint64_t pc, uint64_t depth)
  * this function's stack again. */
 static int restores_early(struct go_run *r, uint64_t end)
 {
-	const uint8_t *p = go_code(r->go, end - 9, 9);
+	const uint8_t *p = fusee_go_code(r->go, end - 9, 9);
 
 	return r->lost_rule && p && !memcmp(p, "\x48\x8b\x6c\x24", 4) &&
 	       !memcmp(p + 5, "\x48\x83\xc4", 3);
@@ -260,7 +260,7 @@ static int read_rows(struct go_run *r, enum kind kind)
 	return run_pcsp(r);
 }
 
-int go_read(struct table_build *build, const struct go_table *go, struct rows *ret)
+int go_read(struct table_build *build, const struct fusee_go_table *go, struct rows *ret)
 {
 	struct go_run r = {.build = build, .go = go, .rows = ret};
 	uint64_t end = 0;
@@ -271,7 +271,7 @@ int go_read(struct table_build *build, const struct go_table *go, struct rows *r
 		size_t first = ret->n;
 		enum kind kind;
 
-		if (go_function(go, i, &r.f) || r.f.lo < end) {
+		if (fusee_go_function(go, i, &r.f) || r.f.lo < end) {
 			build->damaged++;
 			continue;
 		}

@@ -4,9 +4,11 @@
 #ifndef DWARF_GOROWS_H
 #define DWARF_GOROWS_H
 
-#include "gopclntab.h"
+#include <fusee/gotable.h>
+
+#include "../rows.h"
 
 /* Makes sorted rows. Functions with invalid entries are skipped or get the rule EXPRESSION, and are
  * counted. 0, -ENOMEM, -E2BIG. */
-int go_read(struct table_build *, const struct go_table *, struct rows *ret);
+int go_read(struct table_build *, const struct fusee_go_table *, struct rows *ret);
 #endif

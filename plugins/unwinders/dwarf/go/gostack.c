@@ -13,27 +13,24 @@ static const char *const names[KINDS] = {
 	"runtime.preemptPark", "runtime.schedule",    "runtime.park_m",
 };
 
-/* Offsets in the runtime's structs: of g from the thread pointer, of m in g, of curg in m, and of
- * the members of g.sched in g. */
+/* Offsets of the members of g.sched in g. */
 struct places {
-	int32_t g;
-	uint32_t curg;
-	uint8_t m, pc, sp, bp;
+	uint8_t pc, sp, bp;
 };
 
 struct go_functions {
-	struct go_func at[KINDS]; /* name NULL: it was not found */
+	struct fusee_go_func at[KINDS]; /* name NULL: it was not found */
 };
 
 /* Finds the functions. A wrapper for another ABI has the same name as its function, but is
  * smaller. */
-static void find_functions(const struct go_table *go, struct go_functions *fs)
+static void find_functions(const struct fusee_go_table *go, struct go_functions *fs)
 {
-	struct go_func f;
+	struct fusee_go_func f;
 
 	memset(fs, 0, sizeof(*fs));
 	for (uint64_t i = 0; i < go->n; i++) {
-		if (go_function(go, i, &f) || f.name_len < 15 || f.name[0] != 'r')
+		if (fusee_go_function(go, i, &f) || f.name_len < 15 || f.name[0] != 'r')
 			continue;
 		for (size_t k = 0; k < KINDS; k++)
 			if (f.name_len == strlen(names[k]) &&
@@ -54,44 +51,16 @@ static uint32_t load_32(const uint8_t *p)
 }
 
 /*
- * Reads offsets from systemstack, where it returns to the goroutine:
- *	mov %fs:g,%rax, or mov $g,%rcx; mov %fs:(%rcx),%rax
- *	mov m(%rax),%rbx
- *	mov curg(%rbx),%rax
- */
-static int find_curg(const struct go_table *go, const struct go_func *f, struct places *p)
-{
-	for (uint64_t pc = f->lo; pc < f->hi; pc++) {
-		const uint8_t *c = go_code(go, pc, 22);
-		unsigned int n = 0;
-
-		if (c && !memcmp(c, "\x64\x48\x8b\x04\x25", 5)) {
-			p->g = (int32_t)load_32(c + 5);
-			n = 9;
-		} else if (c && !memcmp(c, "\x48\xc7\xc1", 3) &&
-			   !memcmp(c + 7, "\x64\x48\x8b\x01", 4)) {
-			p->g = (int32_t)load_32(c + 3);
-			n = 11;
-		}
-		if (!n || memcmp(c + n, "\x48\x8b\x58", 3) || memcmp(c + n + 4, "\x48\x8b\x83", 3))
-			continue;
-		p->m = c[n + 3];
-		p->curg = load_32(c + n + 7);
-		return p->m < 0x80 && p->curg < 0x1000 ? 0 : -EBADMSG;
-	}
-	return -ENOENT;
-}
-
-/*
  * Reads offsets from morestack, where it saves the registers of its caller (g is in any register):
  *	mov (%rsp),%rax; mov %rax,pc(g)
  *	lea 8(%rsp),%rax; mov %rax,sp(g)
  *	mov %rbp,bp(g)
  */
-static int find_saved(const struct go_table *go, const struct go_func *f, struct places *p)
+static int find_saved(const struct fusee_go_table *go, const struct fusee_go_func *f,
+		      struct places *p)
 {
 	for (uint64_t pc = f->lo; pc < f->hi; pc++) {
-		const uint8_t *c = go_code(go, pc, 21);
+		const uint8_t *c = fusee_go_code(go, pc, 21);
 		uint8_t g;
 
 		if (!c || memcmp(c, "\x48\x8b\x04\x24\x48\x89", 6) ||
@@ -119,12 +88,13 @@ static int gives_away(const struct go_functions *fs, uint64_t callee)
 
 /* Finds the calls in newstack that give the goroutine away. Other bytes that look like such a call
  * do no harm, as no return address is behind them. */
-static int find_given(const struct go_table *go, const struct go_functions *fs, struct go_stack *s)
+static int find_given(const struct fusee_go_table *go, const struct go_functions *fs,
+		      struct go_stack *s)
 {
-	const struct go_func *f = &fs->at[NEWSTACK];
+	const struct fusee_go_func *f = &fs->at[NEWSTACK];
 
 	for (uint64_t pc = f->lo; pc + 5 <= f->hi; pc++) {
-		const uint8_t *c = go_code(go, pc, 5);
+		const uint8_t *c = fusee_go_code(go, pc, 5);
 
 		if (!c)
 			return -EBADMSG;
@@ -137,9 +107,10 @@ static int find_given(const struct go_table *go, const struct go_functions *fs, 
 	return s->n ? 0 : -ENOENT;
 }
 
-void gostack_find(struct table_build *build, const struct go_table *go, struct go_stack *s)
+void gostack_find(struct table_build *build, const struct fusee_go_table *go, struct go_stack *s)
 {
 	struct go_functions fs;
+	struct fusee_go_places to;
 	struct places p = {0};
 
 	memset(s, 0, sizeof(*s));
@@ -151,11 +122,11 @@ void gostack_find(struct table_build *build, const struct go_table *go, struct g
 	if (fs.at[MORESTACK_NOCTXT].lo - fs.at[MORESTACK].lo >= DWARF_GO_NEAR / 2 ||
 	    fs.at[MORESTACK].hi - fs.at[MORESTACK].lo >= DWARF_GO_NEAR / 2)
 		return;
-	if (find_curg(go, &fs.at[SYSTEMSTACK], &p) || find_saved(go, &fs.at[MORESTACK], &p) ||
-	    find_given(go, &fs, s)) {
+	if (fusee_go_find_places(go, &fs.at[SYSTEMSTACK], &to) ||
+	    find_saved(go, &fs.at[MORESTACK], &p) || find_given(go, &fs, s)) {
 		s->n = 0;
 		return;
 	}
-	s->morestack = table_special(build, DWARF_GO_GROWS, p.g, p.m | (int32_t)(p.curg << 8),
+	s->morestack = table_special(build, DWARF_GO_GROWS, to.g, (int32_t)(to.m | to.curg << 8),
 				     p.pc | p.sp << 8 | p.bp << 16);
 }

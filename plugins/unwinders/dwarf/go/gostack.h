@@ -7,7 +7,9 @@
 #ifndef DWARF_GOSTACK_H
 #define DWARF_GOSTACK_H
 
-#include "gopclntab.h"
+#include <fusee/gotable.h>
+
+#include "../rows.h"
 
 #define GOSTACK_CALLS 8
 
@@ -21,5 +23,5 @@ struct go_stack {
 };
 
 /* Where anything is not as expected, morestack stays 0. */
-void gostack_find(struct table_build *, const struct go_table *, struct go_stack *);
+void gostack_find(struct table_build *, const struct fusee_go_table *, struct go_stack *);
 #endif

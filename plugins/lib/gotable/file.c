@@ -1,24 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gofile.h"
-
+/* Finds the table in a file, and the start of the text that its addresses are relative to. */
 #include <errno.h>
 #include <string.h>
 
-#include "../cursor.h"
+#include <fusee/gotable.h>
+#include <fusee/helpers.h>
 
 /* moduledata, since Go 1.16: pcHeader, six slices, findfunctab, minpc, maxpc, .. */
 #define MINPC 160
 #define MODULE_BYTES 176
 #define R_X86_64_RELATIVE 8
 
+/* The 8 bytes at p, which need not be aligned. The caller has checked that they are there. */
+static uint64_t load_u64(const void *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
 /* Finds the table inside .data.rel.ro, where Go 1.19 has it if gcc links a PIE. */
-static int find_inside(struct go_table *go, const struct fusee_section *s, uint64_t *vaddr)
+static int find_inside(struct fusee_go_table *go, const struct fusee_section *s, uint64_t *vaddr)
 {
 	for (uint64_t at = (8 - s->vaddr % 8) % 8; s->bytes.len >= 64 && at <= s->bytes.len - 64;
 	     at += 8) {
 		uint64_t lo, hi;
 
-		if (go_open(go, s->bytes.p + at, s->bytes.len - at) || go_span(go, &lo, &hi))
+		if (fusee_go_open(go, s->bytes.p + at, s->bytes.len - at) ||
+		    fusee_go_span(go, &lo, &hi))
 			continue;
 		*vaddr = s->vaddr + at;
 		return 0;
@@ -26,8 +36,8 @@ static int find_inside(struct go_table *go, const struct fusee_section *s, uint6
 	return -ENOENT;
 }
 
-static int find_table(struct go_table *go, const struct fusee_unwinder_host *host, uint64_t file,
-		      uint64_t *vaddr)
+static int find_table(struct fusee_go_table *go, const struct fusee_unwinder_host *host,
+		      uint64_t file, uint64_t *vaddr)
 {
 	static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab"};
 	struct fusee_section s;
@@ -36,7 +46,7 @@ static int find_table(struct go_table *go, const struct fusee_unwinder_host *hos
 		if (fusee_file_section(host, file, names[i], &s))
 			continue;
 		*vaddr = s.vaddr;
-		return go_open(go, s.bytes.p, s.bytes.len);
+		return fusee_go_open(go, s.bytes.p, s.bytes.len);
 	}
 	/* only Go binaries have .go.buildinfo */
 	if (fusee_file_section(host, file, ".go.buildinfo", &s) ||
@@ -48,11 +58,11 @@ static int find_table(struct go_table *go, const struct fusee_unwinder_host *hos
 /* ---- where the text begins ---- */
 
 /* Returns where the text begins if minpc and maxpc span as much as the table; otherwise 0. */
-static uint64_t text_from(const struct go_table *go, uint64_t minpc, uint64_t maxpc)
+static uint64_t text_from(const struct fusee_go_table *go, uint64_t minpc, uint64_t maxpc)
 {
 	uint64_t lo, hi;
 
-	if (!minpc || minpc >= TABLE_MAX_ADDRESS || go_span(go, &lo, &hi) ||
+	if (!minpc || minpc >= FUSEE_GO_MAX_ADDRESS || fusee_go_span(go, &lo, &hi) ||
 	    maxpc - minpc != hi - lo || minpc < lo)
 		return 0;
 	return minpc - lo;
@@ -60,7 +70,7 @@ static uint64_t text_from(const struct go_table *go, uint64_t minpc, uint64_t ma
 
 /* Finds moduledata by its first word, the table's address, and returns where the text begins; 0: it
  * is not found. */
-static uint64_t text_by_module(const struct go_table *go, uint64_t table,
+static uint64_t text_by_module(const struct fusee_go_table *go, uint64_t table,
 			       const struct fusee_unwinder_host *host, uint64_t file)
 {
 	static const char *const names[] = {".go.module", ".noptrdata", ".data", ".data.rel.ro"};
@@ -94,7 +104,7 @@ static uint64_t relocated(const struct fusee_section *r, uint64_t where)
 }
 
 /* The same in position-independent binaries, where relocations fill moduledata. */
-static uint64_t text_by_relocation(const struct go_table *go, uint64_t table,
+static uint64_t text_by_relocation(const struct fusee_go_table *go, uint64_t table,
 				   const struct fusee_unwinder_host *host, uint64_t file)
 {
 	struct fusee_section r;
@@ -118,24 +128,24 @@ static uint64_t text_by_relocation(const struct go_table *go, uint64_t table,
 	return 0;
 }
 
-static int find_text(struct go_table *go, uint64_t table, const struct fusee_unwinder_host *host,
-		     uint64_t file)
+static int find_text(struct fusee_go_table *go, uint64_t table,
+		     const struct fusee_unwinder_host *host, uint64_t file)
 {
 	struct fusee_range at = {0};
 
 	/* before Go 1.18 addresses are absolute; until Go 1.25 the header has the start of the
 	 * text, 0 if it is relocated */
-	if (go->version < GO_1_18 || go->text)
+	if (go->version < FUSEE_GO_1_18 || go->text)
 		return 0;
 	go->text = text_by_module(go, table, host, file);
 	if (!go->text)
 		go->text = text_by_relocation(go, table, host, file);
 	if (!go->text && !host->file_symbol(file, "runtime.text", &at))
 		go->text = at.lo;
-	return go->text && go->text < TABLE_MAX_ADDRESS ? 0 : -EBADMSG;
+	return go->text && go->text < FUSEE_GO_MAX_ADDRESS ? 0 : -EBADMSG;
 }
 
-int gofile_find(struct go_table *go, const struct fusee_unwinder_host *host, uint64_t file)
+int fusee_go_find(struct fusee_go_table *go, const struct fusee_unwinder_host *host, uint64_t file)
 {
 	struct fusee_section code;
 	uint64_t table = 0;

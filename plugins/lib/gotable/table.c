@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gopclntab.h"
-
 #include <errno.h>
 #include <string.h>
 
-#include "../cursor.h"
+#include <fusee/gotable.h>
 
 #define MAGIC_1_2 0xfffffffbu
 #define MAGIC_1_16 0xfffffffau
@@ -13,18 +11,16 @@
 
 enum { FLAG_SPWRITE = 2 };
 
-static uint64_t word(const struct go_table *go, uint64_t at, unsigned int size, int *bad)
+static uint64_t word(const struct fusee_go_table *go, uint64_t at, unsigned int size, int *bad)
 {
-	struct cursor c = {go->bytes, go->bytes + go->len, 0};
-	uint64_t v;
+	uint64_t v = 0;
 
-	if (at > go->len) {
+	if (at > go->len || size > go->len - at) {
 		*bad = 1;
 		return 0;
 	}
-	c.p += at;
-	v = cursor_fixed(&c, size);
-	*bad |= c.bad;
+	for (unsigned int i = 0; i < size; i++)
+		v |= (uint64_t)go->bytes[at + i] << 8 * i;
 	return v;
 }
 
@@ -34,19 +30,19 @@ static int version_of(uint64_t magic)
 {
 	switch (magic) {
 	case MAGIC_1_2:
-		return GO_1_2;
+		return FUSEE_GO_1_2;
 	case MAGIC_1_16:
-		return GO_1_16;
+		return FUSEE_GO_1_16;
 	case MAGIC_1_18:
-		return GO_1_18;
+		return FUSEE_GO_1_18;
 	case MAGIC_1_20:
-		return GO_1_20;
+		return FUSEE_GO_1_20;
 	default:
 		return 0;
 	}
 }
 
-int go_open(struct go_table *go, const void *bytes, size_t len)
+int fusee_go_open(struct fusee_go_table *go, const void *bytes, size_t len)
 {
 	uint64_t at = 8 + 16;
 	int bad = 0;
@@ -54,15 +50,15 @@ int go_open(struct go_table *go, const void *bytes, size_t len)
 	memset(go, 0, sizeof(*go));
 	go->bytes = bytes;
 	go->len = len;
-	go->version = (enum go_version)version_of(word(go, 0, 4, &bad));
+	go->version = (enum fusee_go_version)version_of(word(go, 0, 4, &bad));
 	if (!go->version || word(go, 4, 2, &bad) || word(go, 6, 1, &bad) != 1 ||
 	    word(go, 7, 1, &bad) != 8)
 		return -ENOENT;
 	go->n = word(go, 8, 8, &bad);
-	if (go->version == GO_1_2) {
+	if (go->version == FUSEE_GO_1_2) {
 		go->functab = 16;
 	} else {
-		if (go->version >= GO_1_18) {
+		if (go->version >= FUSEE_GO_1_18) {
 			go->text = word(go, at, 8, &bad);
 			at += 8;
 		}
@@ -71,28 +67,28 @@ int go_open(struct go_table *go, const void *bytes, size_t len)
 		go->functab = word(go, at + 32, 8, &bad);
 	}
 	if (bad || go->functab > len || go->names > len || go->pctab > len ||
-	    go->n >= (len - go->functab) / 8 || go->n > TABLE_MAX_ROWS ||
-	    go->text >= TABLE_MAX_ADDRESS)
+	    go->n >= (len - go->functab) / 8 || go->n > FUSEE_GO_MAX_FUNCTIONS ||
+	    go->text >= FUSEE_GO_MAX_ADDRESS)
 		return -EBADMSG;
 	return 0;
 }
 
 /* ---- functions ---- */
 
-static unsigned int pair_size(const struct go_table *go)
+static unsigned int pair_size(const struct fusee_go_table *go)
 {
-	return go->version >= GO_1_18 ? 4 : 8;
+	return go->version >= FUSEE_GO_1_18 ? 4 : 8;
 }
 
 /* The address of function i, relative to go->text; of i == n the end of the last function. */
-static uint64_t entry_of(const struct go_table *go, uint64_t i, int *bad)
+static uint64_t entry_of(const struct fusee_go_table *go, uint64_t i, int *bad)
 {
 	unsigned int size = pair_size(go);
 
 	return word(go, go->functab + i * 2 * size, size, bad);
 }
 
-int go_span(const struct go_table *go, uint64_t *lo, uint64_t *hi)
+int fusee_go_span(const struct fusee_go_table *go, uint64_t *lo, uint64_t *hi)
 {
 	int bad = 0;
 
@@ -101,7 +97,7 @@ int go_span(const struct go_table *go, uint64_t *lo, uint64_t *hi)
 	return bad || !go->n || *lo >= *hi ? -EBADMSG : 0;
 }
 
-static void read_name(const struct go_table *go, uint64_t at, struct go_func *f)
+static void read_name(const struct fusee_go_table *go, uint64_t at, struct fusee_go_func *f)
 {
 	const char *end;
 
@@ -116,7 +112,7 @@ static void read_name(const struct go_table *go, uint64_t at, struct go_func *f)
 	f->name_len = (size_t)(end - f->name);
 }
 
-int go_function(const struct go_table *go, uint64_t i, struct go_func *f)
+int fusee_go_function(const struct fusee_go_table *go, uint64_t i, struct fusee_go_func *f)
 {
 	unsigned int size = pair_size(go), head = size;
 	uint64_t at, flag_at;
@@ -125,9 +121,9 @@ int go_function(const struct go_table *go, uint64_t i, struct go_func *f)
 	f->lo = entry_of(go, i, &bad);
 	f->hi = entry_of(go, i + 1, &bad);
 	at = word(go, go->functab + i * 2 * size + size, size, &bad);
-	if (go->version != GO_1_2)
+	if (go->version != FUSEE_GO_1_2)
 		at += go->functab;
-	if (bad || at >= go->len || f->lo >= f->hi || f->hi >= TABLE_MAX_ADDRESS)
+	if (bad || at >= go->len || f->lo >= f->hi || f->hi >= FUSEE_GO_MAX_ADDRESS)
 		return -EBADMSG;
 	f->lo += go->text;
 	f->hi += go->text;
@@ -135,14 +131,14 @@ int go_function(const struct go_table *go, uint64_t i, struct go_func *f)
 	 * [startLine], funcID, flag */
 	read_name(go, word(go, at + head, 4, &bad), f);
 	f->pcsp = word(go, at + head + 12, 4, &bad) + go->pctab;
-	flag_at = at + head + 32 + (go->version == GO_1_20 ? 4 : 0) + 1;
-	f->spwrite = go->version >= GO_1_16 && word(go, flag_at, 1, &bad) & FLAG_SPWRITE;
+	flag_at = at + head + 32 + (go->version == FUSEE_GO_1_20 ? 4 : 0) + 1;
+	f->spwrite = go->version >= FUSEE_GO_1_16 && word(go, flag_at, 1, &bad) & FLAG_SPWRITE;
 	return bad ? -EBADMSG : 0;
 }
 
 /* ---- code ---- */
 
-const uint8_t *go_code(const struct go_table *go, uint64_t vaddr, size_t n)
+const uint8_t *fusee_go_code(const struct fusee_go_table *go, uint64_t vaddr, size_t n)
 {
 	uint64_t at = vaddr - go->code_vaddr;
 
