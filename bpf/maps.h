@@ -17,14 +17,15 @@
 #define SAMPLER_DEEP_SHARE 4u      /* that part may take one of so many ns of a CPU's time */
 #define NO_PROGRAM 0xffffu         /* the unwinder that claims the range has no program */
 #define SAMPLER_TABLES 2u          /* native unwinders that may have tables */
+#define SAMPLER_LABELERS 4u        /* labelers with a step */
 #define SAMPLER_LANGUAGES 32u      /* unwinders; those of languages have programs by their number */
 
 /* A table. at: its place in the slabs (fusee_slabs), in words of 4 bytes; of a native unwinder's
  * table by page the place of its pages' entries: fusee/unwinder_kernel.h. */
 struct slab_range {
 	__u32 at, words;
-	__u32 id; /* of this content, never used for another; 0: numbers have run out */
-	__u32 pad;
+	__u32 id;      /* of this content, never used for another; 0: numbers have run out */
+	__u32 labeler; /* whose step reads it, of SAMPLER_LABELERS; of other ranges 0 */
 };
 
 /* An executable mapping, or a part of it, whose code can be stepped in the kernel: [lo, hi). */
@@ -81,7 +82,7 @@ struct map_chunk {
 	__u64 as_of;   /* user space knows what was mapped until then */
 	__u64 changed; /* when memory was last given out in one of the mappings */
 	__u64 blurred; /* .. while none could be marked: it counts for all of them */
-	struct slab_range label; /* words that the labeler has set for the process; 0 words: none */
+	struct slab_range label; /* words that a labeler has set for the process; 0 words: none */
 	struct unmarked_ranges unmarked;              /* .. and where that was */
 	struct claimed_range claimed[CLAIMED_RANGES]; /* that have programs */
 	struct chunk_mapping mappings[CHUNK_MAPPINGS];
@@ -220,11 +221,13 @@ struct cpu_ticks {
 	X(TICK_RING_FULL, "ring full") /* counted in addition to the result before */           \
 	X(TICK_CONTINUED, "continued") /* likewise: a continuation was sent */                  \
 	X(TICK_IDLE, "idle")           /* no thread ran; only the CPUs' own events tick then */ \
-	/* counted in addition: ids of a labeler were sent; or why not */                       \
+	/* counted in addition: labels of a labeler were sent; or why not */                    \
 	X(TICK_LABELED, "labeled")                                                              \
 	X(TICK_LABEL_UNREADABLE, "label unreadable")                                            \
 	X(TICK_LABEL_INCOMPLETE, "label incomplete") /* the thread was writing it */            \
-	X(TICK_LABEL_LOST, "label lost")             /* the ring was full */
+	X(TICK_LABEL_LOST, "label lost")             /* the ring was full */                    \
+	/* it was sent, but there were more, or longer texts */                                 \
+	X(TICK_LABEL_TRUNCATED, "label truncated")
 
 #define TICK_NAME(name, text) name,
 

@@ -159,10 +159,25 @@ struct record_emission {
 	__u32 pad;
 };
 
+/* A label of texts. Its name and its value follow. */
+struct record_text {
+	__u8 key, value; /* bytes */
+	__u8 truncated;  /* bits: 1: it is part of a longer name, 2: of a longer value */
+	__u8 pad;
+};
+
+#define RECORD_TEXTS 8u        /* FUSEE_LABEL_TEXTS, and the next likewise */
+#define RECORD_TEXT_KEY 64u    /* bytes */
+#define RECORD_TEXT_VALUE 128u /* bytes */
+#define RECORD_TEXT_MOST (sizeof(struct record_text) + RECORD_TEXT_KEY + RECORD_TEXT_VALUE)
+
 /* Precedes whatever is sent of the same tick. */
 struct record_labels {
 	struct record_head head;
 	__u64 trace_id[2], span_id; /* as of struct fusee_sample */
+	__u32 bytes, n;             /* of `texts` in use; labels in it */
+	/* struct record_text and its texts; only those in use are sent */
+	__u8 texts[RECORD_TEXTS * RECORD_TEXT_MOST];
 };
 
 struct emission_head {
@@ -191,6 +206,7 @@ struct task_returns {
 #define TASK_RETURNS_HEAD __builtin_offsetof(struct task_returns, at)
 #define RECORD_STACK_HEAD __builtin_offsetof(struct record_stack, words)
 #define RECORD_COPY_HEAD __builtin_offsetof(struct record_copy, stack)
+#define RECORD_LABELS_HEAD __builtin_offsetof(struct record_labels, texts)
 #define RECORD_RETURNS_HEAD __builtin_offsetof(struct record_returns, at)
 
 /* The id of a hit whose memory is followed; 0: it is no such hit. */
@@ -251,5 +267,6 @@ _Static_assert(sizeof(struct record_returns) == 56 + 16 * WALK_RETURNS, "record_
 _Static_assert(__builtin_offsetof(struct record_emission, bytes) == 24, "record_emission");
 _Static_assert(sizeof(struct emission_head) == 16, "emission_head");
 _Static_assert(sizeof(struct record_emission) == 32, "record_emission");
-_Static_assert(sizeof(struct record_labels) == 48, "record_labels");
+_Static_assert(RECORD_LABELS_HEAD == 56, "record_labels");
+_Static_assert(sizeof(struct record_labels) == 56 + 196 * 8, "record_labels");
 #endif

@@ -311,18 +311,25 @@ static int write_mapping(struct writer *w, struct process_mapping *m)
 	return r;
 }
 
-/* Sets the words of the labeler. Without room for them its samples have no labels for now. */
+/* Sets the words of the first labeler that has some for the process. Without room for them its
+ * samples have no labels for now. */
 static void write_label(struct writer *w, struct map_chunk *head)
 {
 	uint64_t process = w->what->process->id, n;
-	const uint32_t *words = w->b->labeler < 0 ? NULL
-						  : claims_words(w->what->claims, process,
-								 (uint32_t)w->b->labeler, &n);
+	const uint32_t *words = NULL;
+	uint32_t i = 0, unwinder = 0;
 
+	for (; i < w->b->labelers.n && !words; i++) {
+		unwinder = (uint32_t)w->b->labelers.at[i];
+		words = claims_words(w->what->claims, process, unwinder, &n);
+	}
 	head->label = (struct slab_range){0};
-	if (words &&
-	    slabs_place_words(w->b, process, (uint32_t)w->b->labeler, words, n, &head->label))
+	if (!words)
+		return;
+	if (slabs_place_words(w->b, process, unwinder, words, n, &head->label))
 		w->p->lacks_table = true;
+	else
+		head->label.labeler = i - 1;
 }
 
 int chunks_write(struct bpf_sampler *b, struct published *p, const struct publication *what,

@@ -34,15 +34,16 @@ int sampler_object_choose(struct bpf_sampler *b, char **why)
 
 	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
 		b->unwinder[i] = -1;
-	b->labeler = -1;
+	b->labelers.n = 0;
 	for (uint32_t i = 0; i < set->n && i < FILES_MAX_UNWINDERS; i++) {
 		const struct fusee_plugin *d = set->instances[i]->descriptor;
 		const struct fusee_unwinder_ops *ops = d->ops;
 		int number = step_number(d->name);
 
 		b->late |= ops->flags & FUSEE_UNWINDER_LATE ? 1u << i : 0;
-		if (ops->flags & FUSEE_UNWINDER_LABELS && ops->bpf && b->labeler < 0)
-			b->labeler = (int)i;
+		if (ops->flags & FUSEE_UNWINDER_LABELS && ops->bpf &&
+		    b->labelers.n < SAMPLER_LABELERS)
+			b->labelers.at[b->labelers.n++] = (int)i;
 		if (!ops->native_step || !(ops->flags & FUSEE_UNWINDER_NATIVE))
 			continue;
 		if (number <= last || !ops->bpf) {
@@ -91,8 +92,11 @@ static struct linker_part chooser_part(const struct fusee_instance *chooser, uin
 {
 	const struct fusee_sampler_ops *ops = chooser->descriptor->ops;
 
-	return (struct linker_part){chooser->descriptor->name, ops->bpf, ops->bpf_end, NUMBER,
-				    number};
+	return (struct linker_part){.name = chooser->descriptor->name,
+				    .from = ops->bpf,
+				    .to = ops->bpf_end,
+				    .constant = NUMBER,
+				    .value = number};
 }
 
 /* An object that was built before there could be several has no number. */
@@ -216,8 +220,11 @@ uint32_t sampler_object_parts(const struct bpf_sampler *b, bool waits, int langu
 	uint32_t n = 0;
 
 	if (waits)
-		parts[n++] = (struct linker_part){"waits", waits_bpf, waits_bpf_end,
-						  "fusee_samplers", waits_samplers(b)};
+		parts[n++] = (struct linker_part){.name = "waits",
+						  .from = waits_bpf,
+						  .to = waits_bpf_end,
+						  .constant = "fusee_samplers",
+						  .value = waits_samplers(b)};
 	else if (b->probes.sampled)
 		parts[n++] = (struct linker_part){
 			.name = "probes", .from = probes_bpf, .to = probes_bpf_end};
@@ -227,8 +234,10 @@ uint32_t sampler_object_parts(const struct bpf_sampler *b, bool waits, int langu
 	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
 		if (b->unwinder[i] >= 0)
 			parts[n++] = part_of(b, b->unwinder[i]);
-	if (b->labeler >= 0)
-		parts[n++] = part_of(b, b->labeler);
+	for (uint32_t i = 0; i < b->labelers.n; i++) {
+		parts[n] = part_of(b, b->labelers.at[i]);
+		parts[n++].labeler = i;
+	}
 	if (language >= 0)
 		parts[n++] = part_of(b, language);
 	for (uint32_t i = 0; language < 0 && waits && i < waits_samplers(b); i++)

@@ -313,8 +313,6 @@ static int check_objects(const struct bpf_sampler *b, char **why)
 {
 	int r = 0;
 
-	if (b->labeler >= 0)
-		r = sampler_object_check_labeler(b->set->instances[b->labeler], why);
 	for (uint32_t i = 0; !r && i < waits_samplers(b); i++)
 		r = sampler_object_check_chooser(b->waits.choosers->at[i], why);
 	return r;
@@ -345,22 +343,55 @@ static int start(struct bpf_sampler *b, const struct bpf_sampler_options *o, cha
 	return init_parts(b);
 }
 
-/* Opens it with the set's labeler, or without. *labeler: its number, -1: none is linked. */
+static void warn_labeler(const struct plugin_set *set, int labeler, const char *why, int r)
+{
+	log_warning("the labeler '%s' cannot be used, samples are without its labels: %s",
+		    set->instances[labeler]->descriptor->name, why ? why : strerror(-r));
+}
+
+/* Omits labelers: those in the bits of `without`, and those whose object is no labeler's,
+ * which are added to them. */
+static void omit_labelers(struct bpf_sampler *b, uint32_t *without)
+{
+	uint32_t n = b->labelers.n;
+
+	b->labelers.n = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		int labeler = b->labelers.at[i], r = 0;
+		char *why = NULL;
+
+		if (!(*without >> labeler & 1))
+			r = sampler_object_check_labeler(b->set->instances[labeler], &why);
+		if (r) {
+			warn_labeler(b->set, labeler, why, r);
+			*without |= 1u << labeler;
+		}
+		free(why);
+		if (!(*without >> labeler & 1))
+			b->labelers.at[b->labelers.n++] = labeler;
+	}
+}
+
+/* Opens it with the set's labelers, but for those in the bits of `without`, by number in the set.
+ * *labelers: the bits of those that are linked. */
 static int open_with(struct bpf_sampler **ret, const struct plugin_set *set,
-		     const struct bpf_sampler_options *o, bool labels, int *labeler, char **why)
+		     const struct bpf_sampler_options *o, uint32_t *without, uint32_t *labelers,
+		     char **why)
 {
 	struct bpf_sampler *b = new_sampler(set, o);
 	const char *what = "no memory";
 	int r = b ? 0 : -ENOMEM;
 
 	*why = NULL;
+	*labelers = 0;
 	if (b) {
 		libbpf_log_start();
 		r = sampler_object_choose(b, why);
 	}
 	if (!r) {
-		b->labeler = labels ? b->labeler : -1;
-		*labeler = b->labeler;
+		omit_labelers(b, without);
+		for (uint32_t i = 0; i < b->labelers.n; i++)
+			*labelers |= 1u << b->labelers.at[i];
 		what = "a plugin's BPF half cannot be checked";
 		r = check_objects(b, why);
 	}
@@ -376,20 +407,33 @@ static int open_with(struct bpf_sampler **ret, const struct plugin_set *set,
 	return r;
 }
 
+/* With all labelers, else without one of them, else without any. */
 int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 		     const struct bpf_sampler_options *o, char **why)
 {
-	int labeler = -1, none, r = open_with(ret, set, o, true, &labeler, why), r2;
-	char *without;
+	uint32_t without = 0, labelers, remaining, all, some;
+	int r = open_with(ret, set, o, &without, &labelers, why), r2 = r;
+	char *text = *why;
 
-	if (!r || labeler < 0)
+	if (!r || !labelers)
 		return r;
-	r2 = open_with(ret, set, o, false, &none, &without);
-	if (!r2)
-		log_warning("the labeler '%s' cannot be used, samples are without its labels: %s",
-			    set->instances[labeler]->descriptor->name, *why ? *why : strerror(-r));
-	free(*why);
-	*why = without;
+	for (remaining = labelers; r2 && remaining; remaining &= remaining - 1) {
+		/* one labeler: this is without any */
+		some = without | (remaining & -remaining);
+		r2 = open_with(ret, set, o, &some, &all, why);
+		if (!r2)
+			warn_labeler(set, __builtin_ctz(remaining), text, r);
+		else
+			free(*why);
+	}
+	*why = NULL;
+	if (r2) {
+		some = without | labelers;
+		r2 = open_with(ret, set, o, &some, &all, why);
+		for (remaining = labelers; !r2 && remaining; remaining &= remaining - 1)
+			warn_labeler(set, __builtin_ctz(remaining), text, r);
+	}
+	free(text);
 	return r2;
 }
 

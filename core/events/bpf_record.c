@@ -20,7 +20,7 @@ static bool size_of_kind(uint32_t kind, uint32_t *least, uint32_t *most)
 		[RECORD_EMISSION] = {sizeof(struct record_emission), sizeof(union record)},
 		[RECORD_RETURNS] = {RECORD_RETURNS_HEAD, sizeof(struct record_returns)},
 		[RECORD_CONTINUATION] = {RECORD_STACK_HEAD, sizeof(struct record_stack)},
-		[RECORD_LABELS] = {sizeof(struct record_labels), sizeof(struct record_labels)},
+		[RECORD_LABELS] = {RECORD_LABELS_HEAD, sizeof(struct record_labels)},
 	};
 
 	if (kind >= sizeof(sizes) / sizeof(*sizes) || !sizes[kind].least)
@@ -42,6 +42,27 @@ bool bpf_record_read(union record *r, const void *from, uint32_t len)
 		return false;
 	memcpy(r, from, r->head.size);
 	return true;
+}
+
+bool bpf_record_has_texts(const struct record_labels *r)
+{
+	uint32_t at = 0;
+
+	if (r->bytes != r->head.size - RECORD_LABELS_HEAD || r->n > RECORD_TEXTS)
+		return false;
+	for (uint32_t i = 0; i < r->n; i++) {
+		struct record_text t;
+
+		if (r->bytes - at < sizeof(t))
+			return false;
+		memcpy(&t, r->texts + at, sizeof(t));
+		at += (uint32_t)sizeof(t);
+		if (t.key > RECORD_TEXT_KEY || t.value > RECORD_TEXT_VALUE ||
+		    r->bytes - at < (uint32_t)t.key + t.value)
+			return false;
+		at += (uint32_t)t.key + t.value;
+	}
+	return at == r->bytes;
 }
 
 bool bpf_record_is_sample(const void *from, uint32_t len)

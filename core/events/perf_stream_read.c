@@ -165,6 +165,15 @@ static bool keep_returns(struct stream_cpu *c, const struct record_returns *r)
 	return true;
 }
 
+static bool keep_labels(struct stream_cpu *c, const struct record_labels *r)
+{
+	c->labels.head.tid = 0; /* of no sample */
+	if (!bpf_record_has_texts(r))
+		return false;
+	memcpy(&c->labels, r, r->head.size);
+	return true;
+}
+
 static bool dispatch_emission(const struct sent *at, const struct perf_stream_handlers *on)
 {
 	const struct record_emission *r = &at->r->emission;
@@ -204,8 +213,7 @@ static bool dispatch_kind(struct perf_stream *s, struct stream_cpu *c, const str
 	case RECORD_RETURNS:
 		return keep_returns(c, &r->returns);
 	case RECORD_LABELS:
-		c->labels = r->labels;
-		return true;
+		return keep_labels(c, &r->labels);
 	case RECORD_MISSED:
 		note_runtime(s, at);
 		s->account.records.samples++;

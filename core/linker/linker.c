@@ -18,29 +18,59 @@
 
 /* ---- the child ---- */
 
-static int set_constant(int fd, const struct linker_part *part, size_t len)
+static int set_constant(char *object, const struct linker_part *part, size_t len)
 {
 	size_t at;
-	int r = constant_find(part->from, len, part->constant, &at);
+	int r = constant_find(object, len, part->constant, &at);
 
-	if (r)
-		return r;
-	return pwrite(fd, &part->value, sizeof(part->value), (off_t)at) == sizeof(part->value)
-		       ? 0
-		       : -EIO;
+	if (!r)
+		memcpy(object + at, &part->value, sizeof(part->value));
+	return r;
+}
+
+/* Puts the labeler's number into the name of its step, wherever the object has this name: symbols
+ * and types have tables of names of their own. */
+static int number_step(char *object, size_t len, uint32_t labeler)
+{
+	static const char name[] = "\0fusee_label_step_0";
+	char *at = object, *end = object + len;
+	int n = 0;
+
+	while ((at = memmem(at, (size_t)(end - at), name, sizeof(name)))) {
+		at += sizeof(name) - 1;
+		at[-1] = (char)('0' + labeler);
+		n++;
+	}
+	return n ? 0 : -EINVAL;
+}
+
+static int write_part(int fd, const struct linker_part *part)
+{
+	size_t len = (size_t)((const char *)part->to - (const char *)part->from);
+	char *copy = malloc(len);
+	int r = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, part->from, len);
+	if (part->labeler)
+		r = number_step(copy, len, part->labeler);
+	if (!r && part->constant)
+		r = set_constant(copy, part, len);
+	if (!r && write(fd, copy, len) != (ssize_t)len)
+		r = -ENOSPC;
+	free(copy);
+	return r;
 }
 
 static int add_part(struct bpf_linker *linker, const struct linker_part *part)
 {
-	size_t len = (size_t)((const char *)part->to - (const char *)part->from);
 	int fd = memfd_create(part->name, MFD_CLOEXEC), r;
 	char path[64];
 
 	if (fd < 0)
 		return -errno;
-	r = write(fd, part->from, len) == (ssize_t)len ? 0 : -ENOSPC;
-	if (!r && part->constant)
-		r = set_constant(fd, part, len);
+	r = write_part(fd, part);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!r)
 		r = bpf_linker__add_file(linker, path, NULL);

@@ -16,6 +16,8 @@ struct linker_part {
 	/* A variable of it that has another value in what is linked; NULL: none. */
 	const char *constant;
 	uint32_t value;
+	/* Of a labeler: its number, below 10, which the name of its step gets; else 0. */
+	uint32_t labeler;
 };
 
 /* Links n parts in a child process and waits for it; the child has a time limit. *ret: a memfd with

@@ -77,7 +77,7 @@ int pipeline_collect(const struct pipeline *p, struct collector *c, const struct
 	} else {
 		r = collector_add(c, proc, parts.set, parts.tid, comm, walk, reason, weight, at);
 	}
-	if (!r && (s->ids.span_id || s->ids.trace_id[0] || s->ids.trace_id[1]))
+	if (!r && (s->ids.span_id || s->ids.trace_id[0] || s->ids.trace_id[1] || s->ids.texts_len))
 		collector_set_ids(c, &s->ids);
 	return r;
 }

@@ -41,7 +41,8 @@ int collector_new(struct collector **ret)
 
 	if (!c || frame_set_init(&c->frames, &c->arena) || dict_init_in(&c->stacks, &c->arena) ||
 	    dict_init_in(&c->comms, &c->arena) || dict_init_in(&c->processes, &c->arena) ||
-	    dict_init_in(&c->samples, &c->arena) || dict_init_in(&c->ids, &c->arena)) {
+	    dict_init_in(&c->samples, &c->arena) || dict_init_in(&c->ids, &c->arena) ||
+	    dict_init_in(&c->texts, &c->arena)) {
 		collector_free(c);
 		return -ENOMEM;
 	}
@@ -127,8 +128,8 @@ static void charge(struct collector *c, uint32_t process)
 	uint64_t bytes = frame_set_bytes(&c->frames) + bytes_of(&c->stacks) + bytes_of(&c->comms) +
 			 bytes_of(&c->processes) + bytes_of(&c->samples) +
 			 c->nsums * sizeof(*c->sums) + c->ncollected * sizeof(*c->collected) +
-			 bytes_of(&c->ids) + c->nof_ids * sizeof(*c->of_ids) + c->times.len +
-			 c->followed.all.len;
+			 bytes_of(&c->ids) + bytes_of(&c->texts) + c->nof_ids * sizeof(*c->of_ids) +
+			 c->times.len + c->followed.all.len;
 
 	c->collected[process].bytes += bytes - c->bytes;
 	memory.bytes += bytes - c->bytes;
@@ -367,17 +368,34 @@ static uint32_t ids_of(struct collector *c, const struct ids_key *k)
 	return id;
 }
 
+/* The id in texts, or DICT_NONE: there is no room for them. sample: an id in samples. */
+static uint32_t texts_of(struct collector *c, uint32_t sample, const struct sample_ids *ids)
+{
+	uint32_t process = ((const struct sample_key *)c->samples.entries[sample].key)->process;
+	uint32_t id = dict_find(&c->texts, ids->texts, ids->texts_len);
+
+	if (id != DICT_NONE || c->texts.n > MOST_IDS || is_full(c, process))
+		return id;
+	id = dict_add(&c->texts, ids->texts, ids->texts_len);
+	charge(c, process);
+	return id;
+}
+
 void collector_set_ids(struct collector *c, const struct sample_ids *ids)
 {
 	struct collected_time *times = (struct collected_time *)(void *)c->times.p;
 	size_t n;
 	struct followed_hit *hits = followed_at(&c->followed, &n);
+	uint32_t texts = 0;
 
+	if (ids->texts_len && c->last.n)
+		texts = texts_of(c, c->last.sample[0], ids);
 	for (uint32_t i = 0; i < c->last.n; i++) {
 		const struct ids_key k = {.trace_id = {ids->trace_id[0], ids->trace_id[1]},
 					  .span_id = ids->span_id,
-					  .sample = c->last.sample[i]};
-		uint32_t id = ids_of(c, &k);
+					  .sample = c->last.sample[i],
+					  .texts = texts};
+		uint32_t id = texts == DICT_NONE ? DICT_NONE : ids_of(c, &k);
 
 		if (id == DICT_NONE) {
 			c->unkept_ids += c->last.count[i];

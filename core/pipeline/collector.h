@@ -46,10 +46,11 @@ struct collected_time {
 	uint32_t sample, ids; /* ids in samples, and in `ids`; 0: it carries none */
 };
 
-/* Samples of one key that carry the same ids. A dictionary key: no padding. */
+/* Samples of one key that carry the same ids and labels. A dictionary key: no padding. */
 struct ids_key {
 	uint64_t trace_id[2], span_id;
-	uint32_t sample, pad; /* id in samples */
+	uint32_t sample; /* id in samples */
+	uint32_t texts;  /* id in texts; 0: no labels */
 };
 
 struct sample_sum {
@@ -98,6 +99,7 @@ struct collector {
 	struct dict samples;                 /* struct sample_key; id 0 is none */
 	struct sample_sum *sums;             /* by id in samples */
 	struct collected_process *collected; /* by id in processes */
+	struct dict texts;                   /* labels, as of struct sample_ids */
 	struct dict ids;                     /* struct ids_key; id 0 is none */
 	struct sample_sum *of_ids;           /* by id in ids: their part of the samples' sums */
 	uint32_t nsums, ncollected, nof_ids;
@@ -141,7 +143,7 @@ void collector_keep(struct collector *, const uint32_t *ids, size_t n);
 /* Adds the followed hits of another collector, without counting them as samples again. 0 or
  * -ENOMEM. */
 int collector_carry(struct collector *, const struct collector *from);
-/* The samples that the last call has added carry these ids. */
+/* The samples that the last call has added carry these ids and labels. */
 void collector_set_ids(struct collector *, const struct sample_ids *);
 /* The sums of the samples that carry no ids, by id in samples; NULL: none do. The caller frees it.
  * 0 or -ENOMEM. */

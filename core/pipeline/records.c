@@ -380,7 +380,7 @@ static void on_labels(void *arg, const struct record_labels *r)
 {
 	struct pipeline *p = arg;
 
-	p->preceding.ids = (struct sample_ids){{r->trace_id[0], r->trace_id[1]}, r->span_id};
+	preceding_set_ids(&p->preceding, r);
 }
 
 static void on_emission(void *arg, uint64_t time, const struct record_emission *r)

@@ -68,6 +68,21 @@ static void copy_continuations(struct sample *s, char *to)
 	s->continuations.at = at;
 }
 
+/* The kernel's frames, the stack and the labels. */
+static void copy_rest(struct sample *to, const struct sample *s, char *behind)
+{
+	to->kernel = (uint64_t *)(void *)behind;
+	if (s->nkernel)
+		memcpy(behind, s->kernel, s->nkernel * 8ull);
+	behind += s->nkernel * 8ull;
+	to->stack = behind;
+	if (s->stack_len)
+		memcpy(behind, s->stack, s->stack_len);
+	behind += s->stack_len;
+	if (s->ids.texts_len)
+		to->ids.texts = memcpy(behind, s->ids.texts, s->ids.texts_len);
+}
+
 struct waiting *waiting_add(struct waiting_queue *q, struct process *proc, uint64_t *process_bytes,
 			    const struct sample *s, const struct pipeline_route *route,
 			    const char *comm, const struct waiting_walk *walk)
@@ -76,7 +91,7 @@ struct waiting *waiting_add(struct waiting_queue *q, struct process *proc, uint6
 	uint64_t returns = s->returns.n * sizeof(*s->returns.at);
 	uint64_t continued = continuation_bytes(s);
 	uint64_t bytes = sizeof(struct waiting) + frames + returns + continued + s->nkernel * 8ull +
-			 s->stack_len;
+			 s->stack_len + s->ids.texts_len;
 	char *behind;
 	struct waiting *w;
 
@@ -100,12 +115,7 @@ struct waiting *waiting_add(struct waiting_queue *q, struct process *proc, uint6
 	behind += returns;
 	copy_continuations(&w->sample, behind);
 	behind += continued;
-	w->sample.kernel = (uint64_t *)(void *)behind;
-	w->sample.stack = behind + s->nkernel * 8ull;
-	if (s->nkernel)
-		memcpy(behind, s->kernel, s->nkernel * 8ull);
-	if (s->stack_len)
-		memcpy(behind + s->nkernel * 8ull, s->stack, s->stack_len);
+	copy_rest(&w->sample, s, behind);
 	*q->last = w;
 	q->last = &w->next;
 	q->bytes += bytes;

@@ -11,7 +11,7 @@
 #include "profile/internal/builder_state.h"
 
 /* Further labels of a sample are dropped. A sample has each key once. */
-#define MAX_LABELS 66 /* the 64 of a target, its process and its thread */
+#define MAX_LABELS 76 /* the 64 of a target, and those of a sample */
 
 /* So much is believed of what a file seems to have. */
 #define MAX_EXPECTED (4u << 20)
@@ -216,6 +216,7 @@ static uint32_t sort_labels(struct builder *b, const struct fusee_label *labels,
 		if (l->str.p) {
 			k.is_str = LABEL_STR;
 			k.str = builder_string(b, l->str.p, l->str.len);
+			k.num = l->num == FUSEE_LABEL_OWN;
 		} else {
 			k.num = l->num;
 			k.unit = builder_string(b, l->unit.p, l->unit.len);

@@ -17,12 +17,13 @@
 #include "symbolizer/interpreter_code.h"
 #include "pipeline/state.h"
 #include "profiler/internal/build_chosen.h"
+#include "profiler/internal/build_texts.h"
 #include "profiler/profiler.h"
 #include "symbolizer/server_names.h"
 #include "symbols/symbols.h"
 
-/* The labels of the set, and process, thread, state and CPU. */
-#define MAX_LABELS (RELABEL_LABELS + 4u)
+/* The labels of the set, process, thread, state and CPU, and the program's own. */
+#define MAX_LABELS (RELABEL_LABELS + 12u)
 
 #define KNOWN 1024
 
@@ -53,6 +54,7 @@ struct build {
 	uint32_t *first_time;        /* by row of them, and one more: where its times begin */
 	struct sample_sum *rest;     /* by sample id: of samples without ids; NULL: of all */
 	struct followed_sum *used;   /* by row; NULL: it is not followed */
+	struct build_texts texts;
 	struct known *known;
 };
 
@@ -466,6 +468,7 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 		if (n->o->group ||
 		    (!fusee_text_is(set[i].key, "process") && !fusee_text_is(set[i].key, "host")))
 			put_label(n, labels, &count, &set[i]);
+	count = build_texts_put(&n->texts, n->o, proc->set, sum->count, labels, count, MAX_LABELS);
 	return builder_sample(n->b, build_stack(n, k), labels, count,
 			      n->no_pid ? 0 : (uint32_t)proc->pid, n->no_tid ? 0 : k->tid, values);
 }
@@ -484,11 +487,13 @@ static int add_labeled(struct build *n)
 		if (!build_has(n->o, n->c, k))
 			continue;
 		builder_ids(n->b, omits ? none : ids->trace_id, omits ? 0 : ids->span_id);
+		n->texts.of = ids->texts ? &n->c->texts.entries[ids->texts] : NULL;
 		r = add_sample(n, k, &n->c->of_ids[i], n->c->samples.n + i);
 		if (!r)
 			r = add_times(n, n->c->samples.n + i);
 	}
 	builder_ids(n->b, none, 0);
+	build_texts_end(&n->texts, n->b);
 	return r;
 }
 

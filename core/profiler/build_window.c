@@ -149,8 +149,8 @@ int build_end(struct builder *b, const struct collector *c, const struct fusee_p
 				c->share / 2.56);
 	if (c->unkept_ids)
 		builder_comment(b,
-				"fusee: %llu samples are without their trace and span IDs: there "
-				"were too many",
+				"fusee: %llu samples are without their trace and span IDs or "
+				"labels: there were too many",
 				(unsigned long long)c->unkept_ids);
 	if (getrandom(p->id, sizeof(p->id), 0) != sizeof(p->id))
 		return -EIO;

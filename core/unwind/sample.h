@@ -45,10 +45,16 @@ struct sample_continuations {
 	uint32_t n;
 };
 
-/* The trace and the span on which a thread works, as of struct fusee_sample. Zeros: none. */
+/* On what a thread works. Zeros: nothing has said so. */
 struct sample_ids {
-	uint64_t trace_id[2], span_id;
+	uint64_t trace_id[2], span_id; /* as of struct fusee_sample */
+	/* Labels, sorted by name, each name once: the bytes of name and value in a byte each, then
+	 * both. Borrowed. */
+	const unsigned char *texts;
+	uint32_t texts_len;
 };
+
+#define SAMPLE_TEXTS (8 * 200u) /* bytes of them at most */
 
 /* Of a hit of a probe, which the period of its sample represents. */
 struct sample_hit {

@@ -8,7 +8,8 @@
  * host->process_slab(), and the step is called for samples of the process from then on. The other
  * callbacks of an unwinder may be NULL, as may its native step.
  *
- * At most one labeler is used; of several the first by `order`.
+ * A set has at most four labelers. Of those that have set words of a process, the first by `order`
+ * labels it.
  */
 #ifndef FUSEE_LABELER_H
 #define FUSEE_LABELER_H

@@ -35,8 +35,11 @@ struct fusee_table {
 /* A label with the text str, or if str.p is NULL with the number num in `unit`. FROZEN */
 struct fusee_label {
 	struct fusee_str key, str, unit;
-	int64_t num;
+	int64_t num; /* with a text: 0, or FUSEE_LABEL_OWN */
 };
+
+/* The sampled program itself has given its thread this label, so it may have very many values. */
+#define FUSEE_LABEL_OWN 1
 
 /* The addresses x with lo <= x < hi. FROZEN */
 struct fusee_range {

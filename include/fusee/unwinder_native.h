@@ -33,6 +33,8 @@ struct fusee_native {
 	/* Pages of the table that were read since ntouched was 0. Some are missing if it has
 	 * FUSEE_TOUCHED; some may be there twice. */
 	__u32 ntouched, touched[FUSEE_TOUCHED];
+	/* Takes a labeler's label: fusee_label_text(). NULL: it cannot be read. */
+	int (*label)(struct fusee_native *, __u64 key, __u64 key_len, __u64 value, __u64 value_len);
 };
 
 /* 1: some of the bytes are in a missing page of the copy. */

@@ -112,7 +112,7 @@ static void on_emission(void *arg, uint64_t time, const struct record_emission *
 static void on_labels(void *arg, const struct record_labels *r)
 {
 	(void)arg;
-	touch(r, sizeof(*r));
+	touch(r, RECORD_LABELS_HEAD + r->bytes);
 }
 
 static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m)

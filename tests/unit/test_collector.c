@@ -53,7 +53,8 @@ TEST(ever_new_stacks)
 /* Samples of one stack with ids and without are one entry, whose parts are apart; times too. */
 TEST(ids_behind_entries)
 {
-	const struct sample_ids a = {{1, 2}, 3}, b = {{1, 2}, 4};
+	const struct sample_ids a = {.trace_id = {1, 2}, .span_id = 3},
+				b = {.trace_id = {1, 2}, .span_id = 4};
 	const struct sample_ids *const ids[] = {&a, NULL, &b, &a, NULL, &a};
 	struct process p = {.id = 1, .comm = "x"};
 	struct sample_sum *rest;
@@ -106,7 +107,7 @@ TEST(ever_new_ids)
 	CHECK_INT(collector_new(&c), 0);
 	for (uint32_t i = 1; i <= 70000; i++) {
 		CHECK_INT(add(c, 1, 0, 5), 0);
-		collector_set_ids(c, &(struct sample_ids){{7, i}, i});
+		collector_set_ids(c, &(struct sample_ids){.trace_id = {7, i}, .span_id = i});
 	}
 	CHECK_INT(c->ids.n - 1, 65536);
 	CHECK_INT(c->unkept_ids, 70000 - 65536);
@@ -115,6 +116,55 @@ TEST(ever_new_ids)
 	CHECK_INT(rest[1].count, 70000 - 65536);
 	free(rest);
 	collector_free(c);
+}
+
+/* Labels are kept by their texts, wherever those are; their memory is the process's. */
+TEST(labels_behind_entries)
+{
+	unsigned char text[2][4] = {{1, 1, 'k', 'a'}, {1, 1, 'k', 'b'}}, same[4];
+	struct collector *c;
+
+	memcpy(same, text[0], sizeof(same));
+	collector_set_limit(0);
+	CHECK_INT(collector_new(&c), 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		CHECK_INT(add(c, 1, 0, 5), 0);
+		collector_set_ids(c, &(struct sample_ids){.texts = i == 3 ? same : text[i % 2],
+							  .texts_len = 4});
+	}
+	CHECK_INT(c->samples.n - 1, 1);
+	CHECK_INT(c->texts.n - 1, 2);
+	CHECK_INT(c->ids.n - 1, 2);
+	CHECK_INT(c->of_ids[1].count, 3);
+	CHECK_INT(c->of_ids[2].count, 1);
+	collector_free(c);
+	CHECK_INT(collector_bytes(), 0);
+}
+
+/* A program that labels each sample anew has so many, and no more memory than others. */
+TEST(ever_new_labels)
+{
+	unsigned char text[1600] = {60, 128};
+	struct sample_sum *rest;
+	struct collector *c;
+
+	for (uint32_t limit = 0; limit < 2; limit++) {
+		collector_set_limit(limit * LIMIT);
+		CHECK_INT(collector_new(&c), 0);
+		for (uint32_t i = 1; i <= 70000; i++) {
+			CHECK_INT(add(c, 1, 0, 5), 0);
+			memcpy(text + 100, &i, sizeof(i));
+			collector_set_ids(
+				c, &(struct sample_ids){.texts = text, .texts_len = sizeof(text)});
+		}
+		CHECK(limit ? c->ids.n < 60000 : c->ids.n - 1 == 65536);
+		CHECK(!limit || collector_bytes() < LIMIT);
+		CHECK_INT(c->unkept_ids, 70000 - (c->ids.n - 1));
+		CHECK_INT(collector_without_ids(c, &rest), 0);
+		CHECK_INT(rest[1].count, c->unkept_ids);
+		free(rest);
+		collector_free(c);
+	}
 }
 
 /* Hundreds of such processes: others still have room, and the limit holds. */
@@ -361,7 +411,7 @@ TEST(followed)
 /* Hits that carry ids are apart from the others of their stack. */
 TEST(followed_with_ids)
 {
-	const struct sample_ids ids = {{1, 2}, 3};
+	const struct sample_ids ids = {.trace_id = {1, 2}, .span_id = 3};
 	struct followed_sum *sums;
 	struct collector *c;
 

@@ -402,6 +402,7 @@ TEST(records_are_of_a_known_kind_and_size)
 		     {RECORD_MISSED, 64, 64},
 		     {RECORD_EMISSION, 32, sizeof(union record)},
 		     {RECORD_RETURNS, 56, sizeof(struct record_returns)},
+		     {RECORD_LABELS, RECORD_LABELS_HEAD, sizeof(struct record_labels)},
 		     {RECORD_CONTINUATION, RECORD_STACK_HEAD, sizeof(struct record_stack)}};
 	static union record from, to;
 
@@ -424,7 +425,7 @@ TEST(records_are_of_a_known_kind_and_size)
 	from.head.size = 64;
 	from.head.kind = 0;
 	CHECK(!bpf_record_read(&to, &from, 64));
-	from.head.kind = RECORD_CONTINUATION + 1;
+	from.head.kind = RECORD_LABELS + 1;
 	CHECK(!bpf_record_read(&to, &from, 64));
 }
 

@@ -162,6 +162,11 @@ struct inuse {
 	struct inuse_state *state; /* map, mapped */
 };
 
+struct labelers {
+	int at[SAMPLER_LABELERS]; /* numbers in the set, of those that are linked */
+	uint32_t n;
+};
+
 struct bpf_sampler {
 	const struct plugin_set *set; /* borrowed */
 	struct worker *worker;        /* borrowed, for its cache; NULL: none */
@@ -173,7 +178,7 @@ struct bpf_sampler {
 	struct bpf_link *links[SAMPLER_LINKS];
 	struct sampler_fds fds;
 	struct language_program languages[FILES_MAX_UNWINDERS]; /* by number in the set */
-	int labeler;                                            /* number in the set; -1: none */
+	struct labelers labelers;
 	int unwinder[SAMPLER_TABLES];      /* number in the set of each native step; -1: none */
 	struct sampler_settings *settings; /* mapped */
 	struct ring_buffer *wakes;         /* map sampler_wake */
@@ -195,17 +200,17 @@ struct bpf_sampler {
 /* ---- object.c ---- */
 
 #define CHOOSER_PREFIX "fusee_sampler_program_" /* of names of programs */
-#define SAMPLER_PARTS (4 + SAMPLER_TABLES + MAX_SAMPLERS)
+#define SAMPLER_PARTS (3 + SAMPLER_LABELERS + SAMPLER_TABLES + MAX_SAMPLERS)
 
-/* Finds the set's unwinders that the program steps with. Stacks must be the same in the kernel and
- * in user space, so other native unwinders, or another order, are refused. 0; or -ENOTSUP with a
- * sentence. */
+/* Finds the set's unwinders that the program steps with, and its first labelers. Stacks must be the
+ * same in the kernel and in user space, so other native unwinders, or another order, are refused.
+ * 0; or -ENOTSUP with a sentence. */
 int sampler_object_choose(struct bpf_sampler *, char **why);
 /* Is it an unwinder of code, and no labeler? */
 bool sampler_object_is_language(const struct fusee_unwinder_ops *);
-/* The objects that are linked into one: the program, the native steps, the labeler's and, unless
- * `language` is -1, the step of this language unwinder. waits: of the programs that choose samples,
- * the plugin's included. Returns how many. */
+/* The objects that are linked into one: the program, the native steps, those of labelers and,
+ * unless `language` is -1, the step of this language unwinder. waits: of the programs that choose
+ * samples, the plugin's included. Returns how many. */
 uint32_t sampler_object_parts(const struct bpf_sampler *, bool waits, int language,
 			      struct linker_part parts[SAMPLER_PARTS]);
 /* Reads the programs and maps of the linked object in a file; does not load them. 0 or -errno. */

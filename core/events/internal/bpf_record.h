@@ -32,6 +32,8 @@ struct bpf_record_reader {
 /* Copies a record out of len bytes of the ring. false: its kind is unknown, or its size is not one
  * of this kind or above len. */
 bool bpf_record_read(union record *, const void *from, uint32_t len);
+/* Whether the texts of labels fill the record, and are as long as they may be. */
+bool bpf_record_has_texts(const struct record_labels *);
 /* Whether the record in these bytes is a sample: a stack, a copy or a missed tick. */
 bool bpf_record_is_sample(const void *from, uint32_t len);
 /* Whether the record, which is a sample, is of an event of a CPU and not of a thread. */

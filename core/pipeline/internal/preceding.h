@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../../../bpf/records.h"
+
 #include "unwind/sample.h"
 #include "unwind/walk.h"
 
@@ -21,7 +23,8 @@ struct preceding_continuation {
 struct preceding {
 	pid_t unrecorded;      /* an emission of this thread's next stack was lost; 0: none */
 	struct sample_ids ids; /* of the sample that follows at once */
-	uint32_t next;         /* place of the next continuation, whatever is there */
+	unsigned char texts[SAMPLE_TEXTS]; /* of them */
+	uint32_t next;                     /* place of the next continuation, whatever is there */
 	struct preceding_continuation continuations[PRECEDING_MOST];
 };
 
@@ -33,7 +36,10 @@ void preceding_add(struct preceding *, pid_t tid, uint64_t time, uint64_t proces
  * thread. */
 void preceding_take(struct preceding *, const struct sample *, uint64_t process,
 		    struct sample_continuation to[SAMPLE_CONTINUATIONS], uint32_t *n);
-/* The ids of the sample that follows, once. */
+/* Sets the ids and labels of the sample that follows, of a record that does not contradict itself.
+ */
+void preceding_set_ids(struct preceding *, const struct record_labels *);
+/* .. and takes them, once; its texts are valid until the next record. */
 struct sample_ids preceding_take_ids(struct preceding *);
 void preceding_fini(struct preceding *);
 #endif

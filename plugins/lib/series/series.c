@@ -39,7 +39,7 @@ static int64_t set_of(struct series *s, const struct fusee_sample *sample)
 		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->labels,
 						       sample->first_label + i);
 
-		if (!is_without(s->o, l->key))
+		if (!(l->str.p && l->num == FUSEE_LABEL_OWN) && !is_without(s->o, l->key))
 			labels_add(&s->labels, s->o, l);
 	}
 	FUSEE_FOR_EACH (struct fusee_label, l, p->resource) {

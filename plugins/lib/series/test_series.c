@@ -110,6 +110,30 @@ TEST(a_series_for_each_set_of_labels)
 	builder_free(b);
 }
 
+/* Labels that programs have given their threads may have a value for each request. */
+TEST(labels_of_the_program_make_no_series)
+{
+	struct fusee_series_options o = {0};
+	const struct fusee_profile *p = begin();
+	struct fusee_location l = {.address = 1};
+	uint32_t stack = builder_location(b, &l, NULL, 0);
+
+	stack = builder_stack(b, &stack, 1);
+	for (uint32_t i = 0; i < 3; i++) {
+		char request[] = {(char)('a' + i), '\0'};
+		struct fusee_label labels[] = {text_label("process", "web"),
+					       text_label("request", request)};
+		int64_t value = 10;
+
+		labels[1].num = FUSEE_LABEL_OWN;
+		builder_sample(b, stack, labels, 2, 1, 1, &value);
+	}
+	p = end();
+	CHECK_INT(p->samples.n, 3);
+	CHECK_STR(series(p, &o), "process=web,: 1 samples, 30\n");
+	builder_free(b);
+}
+
 /* What a server answers 200 to and does not index. */
 TEST(names_and_values)
 {
