@@ -145,9 +145,9 @@ $(B)/bpf/sampler.bpf.o $(B)/bpf/waits.bpf.o $(B)/bpf/probes.bpf.o $(B)/bpf/cgrou
 	@mkdir -p $(@D)
 	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
 $(B)/obj/core/bpf/object.o: $(B)/bpf/sampler.bpf.o $(B)/bpf/waits.bpf.o $(B)/bpf/probes.bpf.o
-$(B)/obj/core/bpf/cgroup_moves.o: $(B)/bpf/cgroup_moves.bpf.o
-$(B)/obj/core/bpf/task_registers.o: $(B)/bpf/task_registers.bpf.o
-$(B)/obj/core/bpf/object.o $(B)/obj/core/bpf/cgroup_moves.o $(B)/obj/core/bpf/task_registers.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
+$(B)/obj/core/programs/cgroup_moves.o: $(B)/bpf/cgroup_moves.bpf.o
+$(B)/obj/core/programs/task_registers.o: $(B)/bpf/task_registers.bpf.o
+$(B)/obj/core/bpf/object.o $(B)/obj/core/programs/cgroup_moves.o $(B)/obj/core/programs/task_registers.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 
 # ---- tests ----
 vpath %.c tests/unit $(wildcard plugins/*/*)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Counts events after which processes may be in other control groups: core/bpf/cgroup_moves.c. */
+/* Counts events after which processes may be in other control groups: core/programs/cgroup_moves.c.
+ */
 #include <fusee/unwinder.bpf.h>
 
 struct {

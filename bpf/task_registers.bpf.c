@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Writes the user registers of the threads of a process, which the kernel saved when they entered
- * it, and what uretprobes have replaced in the stack of one of them: core/bpf/task_registers.c. */
+ * it, and what uretprobes have replaced in the stack of one of them:
+ * core/programs/task_registers.c. */
 #include <fusee/unwinder.bpf.h>
 
 #include "begin.h"

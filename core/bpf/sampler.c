@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "linker/linker.h"
 #include "bpf/probes.h"
-#include "bpf/programs.h"
+#include "programs/programs.h"
 #include "bpf/sampler_events.h"
 #include "bpf/internal/sampler_state.h"
 

@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "bpf/programs.h"
+#include "programs/programs.h"
 #include "symbolizer/internal/kallsyms.h"
 
 /* When kallsyms is read again after a failure: it was hidden; there was no memory. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/bpf
-/* core/bpf/cgroup_moves: a real move is counted. */
+// check: fast, covers core/programs
+/* core/programs/cgroup_moves: a real move is counted. */
 #include "lib/sleeper.h"
 
-#include "bpf/cgroup_moves.h"
+#include "programs/cgroup_moves.h"
 
 static bool write_pid(const char *path, pid_t pid)
 {

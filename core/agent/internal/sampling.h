@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/cgroup_moves.h"
+#include "programs/cgroup_moves.h"
 #include "config/plan.h"
 #include "events/process_events.h"
 #include "net/loop.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "bpf/task_registers.h"
+#include "programs/task_registers.h"
 
 struct saved_registers;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The BPF programs that are loaded in the running kernel, by their ids; what all programs share. */
-#ifndef BPF_PROGRAMS_H
-#define BPF_PROGRAMS_H
+#ifndef PROGRAMS_PROGRAMS_H
+#define PROGRAMS_PROGRAMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bpf/programs.h"
+#include "programs/programs.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

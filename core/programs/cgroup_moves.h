@@ -4,8 +4,8 @@
  * to read the control group of every process again and again would be most of the work of an idle
  * agent.
  */
-#ifndef BPF_CGROUP_MOVES_H
-#define BPF_CGROUP_MOVES_H
+#ifndef PROGRAMS_CGROUP_MOVES_H
+#define PROGRAMS_CGROUP_MOVES_H
 
 #include <stdint.h>
 

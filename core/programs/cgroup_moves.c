@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bpf/cgroup_moves.h"
+#include "programs/cgroup_moves.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include <fusee/plugin.h>
 
-#include "bpf/programs.h"
+#include "programs/programs.h"
 
 FUSEE_EMBED(cgroup_moves_bpf, "cgroup_moves.bpf.o");
 

@@ -4,8 +4,8 @@
  * nothing is stopped. And what uretprobes have replaced in their stacks. It needs CAP_BPF and
  * CAP_PERFMON. For one thread.
  */
-#ifndef BPF_READ_TASK_REGISTERS_H
-#define BPF_READ_TASK_REGISTERS_H
+#ifndef PROGRAMS_TASK_REGISTERS_H
+#define PROGRAMS_TASK_REGISTERS_H
 
 #include <stdbool.h>
 #include <stdint.h>

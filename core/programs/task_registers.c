@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bpf/task_registers.h"
+#include "programs/task_registers.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -9,7 +9,7 @@
 
 #include <fusee/plugin.h>
 
-#include "bpf/programs.h"
+#include "programs/programs.h"
 
 FUSEE_EMBED(task_registers_bpf, "task_registers.bpf.o");
 
