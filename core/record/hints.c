@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "console/package.h"
+#include "record/internal/children.h"
 #include "record/internal/runtime.h"
 #include "profiler/build_profile.h"
 
@@ -37,6 +38,11 @@ static void put_target(struct buf *b, const struct selection *o)
 }
 
 /* ---- few samples ---- */
+
+static bool is_idle(const struct session *s, const struct session_account *a)
+{
+	return (double)a->counts.count_ns * LEAST_BUSY < (double)(s->end_ns - s->start_ns);
+}
 
 /* It slept, or ran for less than a few periods. */
 static void put_sleeping(const struct session *s, const struct session_account *a, struct buf *b)
@@ -312,7 +318,8 @@ void hints_print(struct session *s, const struct session_account *a, const struc
 	size_t before;
 	bool named;
 
-	put_sleeping(s, a, &b);
+	if (!is_idle(s, a) || !children_hint(s, &b))
+		put_sleeping(s, a, &b);
 	put_waiting(s, a, &b);
 	before = b.len;
 	named = !runtime_hints(p, &s->profiler.unwinders, &s->o.selection, a->stats.weight_ns,
