@@ -594,7 +594,7 @@ int cmd_record(int argc, char **argv)
 	result = parse(&r, argc, argv);
 	result = result ? result : run(&r);
 	selection_fini(selection_of(&r));
-	probe_points_fini(&r.session.o.probes);
+	session_event_fini(&r.session.o);
 	buf_fini(&line);
 	return result < 0 ? 0 : result;
 }

@@ -486,6 +486,6 @@ int cmd_top(int argc, char **argv)
 	if (!r)
 		r = run(&t);
 	selection_fini(&t.s.o.selection);
-	probe_points_fini(&t.s.o.probes);
+	session_event_fini(&t.s.o);
 	return r < 0 ? 0 : r;
 }

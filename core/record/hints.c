@@ -37,6 +37,19 @@ static void put_target(struct buf *b, const struct selection *o)
 		buf_printf(b, "%s%d", i ? "," : "", (int)o->pids[i]);
 }
 
+/* The options that record the same event again. period: in its units, 0: as before. */
+static void put_event(const struct session *s, uint64_t period, struct buf *b)
+{
+	const struct session_options *o = &s->o;
+
+	if (o->wall)
+		buf_str(b, "--wall ");
+	if (o->event_words.len)
+		buf_add(b, o->event_words.p, o->event_words.len);
+	if (period || o->event_period)
+		buf_printf(b, "-c %llu ", (unsigned long long)(period ? period : o->event_period));
+}
+
 /* ---- few samples ---- */
 
 static bool is_idle(const struct session *s, const struct session_account *a)
@@ -118,8 +131,21 @@ static enum remedy remedy_of(const struct loss_count *c)
 	return REMEDY_NONE;
 }
 
+/* -F is a rate of it. */
+static bool is_of_cpu(const struct session_options *o)
+{
+	return o->wall || o->choosers.cpu || (!o->choosers.n && !*o->event.name);
+}
+
+static uint64_t ten_times(uint64_t period)
+{
+	return period < UINT32_MAX / 10 ? period * 10 : UINT32_MAX;
+}
+
 static void put_lower_rates(const struct session_choosers *c, struct buf *b)
 {
+	if (c->cpu)
+		buf_str(b, "-e cpu-clock ");
 	for (uint32_t i = 0; i < c->n; i++) {
 		const char *name = c->at[i].descriptor->name;
 
@@ -136,21 +162,20 @@ static void put_remedy(enum remedy remedy, const struct session *s, struct buf *
 	switch (remedy) {
 	case REMEDY_ROOT:
 		buf_printf(b, "with more rights it is sampled:\n    sudo fusee record ");
+		put_event(s, 0, b);
 		break;
 	case REMEDY_RATE:
 		buf_str(b, "fewer samples help:\n    fusee record ");
-		if (s->o.choosers.n > 1)
+		if (s->o.choosers.n && !s->o.wall)
 			put_lower_rates(&s->o.choosers, b);
-		else if (s->o.event.chosen && s->o.event.chosen->flags & FUSEE_SAMPLER_TIME)
-			buf_printf(b, "-e %s -F %g ", s->o.event.name, s->o.hz / 2);
-		else if (*s->o.event.name)
-			buf_printf(b, "-e %s -c %llu ", s->o.event.name,
-				   (unsigned long long)session_period(s) * 10);
 		else
+			put_event(s, is_of_cpu(&s->o) ? 0 : ten_times(session_period(s)), b);
+		if (is_of_cpu(&s->o))
 			buf_printf(b, "-F %g ", s->o.hz / 2);
 		break;
 	case REMEDY_AGAIN:
 		buf_printf(b, "the table is kept now, so record again:\n    fusee record ");
+		put_event(s, 0, b);
 		break;
 	case REMEDY_STACK:
 		if (s->o.profiler.stack_bytes < SAMPLE_MAX_STACK)
@@ -159,6 +184,7 @@ static void put_remedy(enum remedy remedy, const struct session *s, struct buf *
 		else
 			buf_str(b, "stacks of any size are unwound in the kernel:\n    sudo fusee "
 				   "record --sampler bpf ");
+		put_event(s, 0, b);
 		break;
 	case REMEDY_FRAMES:
 		buf_str(b, "compile that code with\n    -fno-omit-frame-pointer "
@@ -283,6 +309,7 @@ static void put_server(const struct session *s, const char *const *paths, uint32
 	if (option.len && !option.error) {
 		buf_printf(b, "  A debuginfod server may have names:\n    fusee record %.*s ",
 			   (int)option.len, option.p);
+		put_event(s, 0, b);
 		put_target(b, &s->o.selection);
 		buf_str(b, "\n");
 	}

@@ -46,6 +46,7 @@ struct session_options {
 	struct session_choosers choosers; /* samplers of plugins, that of `wall` is the first */
 	struct event_kind event;          /* what is sampled; no name: CPU time at that rate */
 	struct probe_points probes;       /* of `event` */
+	struct buf event_words;           /* the options -e, as in a command line */
 	uint32_t event_period;            /* events between two samples; 0: the kind's default */
 	uint64_t duration_ns;             /* 0: no limit */
 	bool cache;                       /* unwind tables are read from and written to disk */

@@ -21,6 +21,21 @@
 #define ALLOC_PERIOD (512u << 10) /* bytes */
 #define EVENT_STACK 16384u        /* bytes of stack that are copied with a sample */
 
+/* For commands of hints. */
+static void note_words(struct session_options *o, const char *name)
+{
+	char *words[] = {"-e", (char *)name, NULL};
+
+	command_put(words, &o->event_words);
+	buf_str(&o->event_words, " ");
+}
+
+void session_event_fini(struct session_options *o)
+{
+	probe_points_fini(&o->probes);
+	buf_fini(&o->event_words);
+}
+
 /* Several probes of one kind are sampled together. */
 static int add_probe(struct session_options *o, const struct probe_kind *kind, const char *text)
 {
@@ -80,6 +95,7 @@ int session_event_set(struct session_options *o, const char *name)
 	char *error = NULL, *dir;
 	int r = 0;
 
+	note_words(o, name);
 	if (probe)
 		return add_probe(o, probe, name);
 	dir = plugin_default_dir();

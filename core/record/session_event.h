@@ -10,6 +10,7 @@
 
 /* Sets o->event by its name. */
 int session_event_set(struct session_options *o, const char *name);
+void session_event_fini(struct session_options *o);
 /* Checks options that exclude each other, after all were read, and chooses the size of stack copies
  * if it is the default. */
 int session_event_check(const struct cli_command *, struct session_options *o);
