@@ -132,7 +132,14 @@ static bool run_to(pid_t pid, uint64_t entry, uint64_t until)
 	}
 }
 
-/* Stops the child. Returns the signal to deliver when it goes on, 0: none; -1: it has ended. */
+/* The same of a child that is let go: a SIGTRAP is of the breakpoint, which came late. */
+static int last_signal_of(int status)
+{
+	return signal_of(status) == SIGTRAP ? 0 : signal_of(status);
+}
+
+/* Stops the child. Returns the signal to deliver when it goes on, 0: none; -1: it has ended, or
+ * does not stop. */
 static int halt(pid_t pid)
 {
 	int status;
@@ -140,11 +147,11 @@ static int halt(pid_t pid)
 	if (ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) ||
 	    !next_stop(pid, clock_now() + TIMEOUT_NS, &status))
 		return -1;
-	return signal_of(status);
+	return last_signal_of(status);
 }
 
 /* Returns as halt() when the child is ready to go on. */
-static int pass(pid_t pid, void (*ready)(void *arg), void *arg)
+static int pass(pid_t pid, void (*ready)(void *arg), void *arg, bool *reached)
 {
 	uint64_t until = clock_now() + TIMEOUT_NS;
 	int status, signal = 0, event;
@@ -160,10 +167,12 @@ static int pass(pid_t pid, void (*ready)(void *arg), void *arg)
 	entry = entry_of(pid);
 	event = entry ? open_breakpoint(pid, entry) : -1;
 	if (entry && (event >= 0 || poke_breakpoint(pid, entry))) {
-		if (run_to(pid, entry, clock_now() + TIMEOUT_NS))
+		if (run_to(pid, entry, clock_now() + TIMEOUT_NS)) {
 			ready(arg);
-		else
+			*reached = is_at(pid, entry);
+		} else {
 			signal = halt(pid);
+		}
 		if (event >= 0)
 			close(event);
 		else if (signal >= 0)
@@ -172,11 +181,29 @@ static int pass(pid_t pid, void (*ready)(void *arg), void *arg)
 	return signal;
 }
 
-void entry_pass(pid_t pid, const struct entry_calls *calls, void *arg)
+bool entry_pass(pid_t pid, const struct entry_calls *calls, void *arg, bool *traced)
 {
-	int signal = pass(pid, calls->ready, arg);
+	bool reached = false;
+	int signal = pass(pid, calls->ready, arg, &reached);
 
 	calls->go_on(arg);
-	if (signal >= 0)
-		ptrace(PTRACE_DETACH, pid, NULL, (long)signal);
+	*traced = signal < 0 || ptrace(PTRACE_DETACH, pid, NULL, (long)signal);
+	return reached;
+}
+
+bool entry_release(pid_t pid)
+{
+	siginfo_t info = {.si_pid = 0};
+	int status;
+
+	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT))
+		return true;
+	if (!info.si_pid)
+		return false;
+	if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)
+		return true;
+	if (waitpid(pid, &status, __WALL) != pid)
+		return true;
+	poke_breakpoint(pid, 0);
+	return !ptrace(PTRACE_DETACH, pid, NULL, (long)last_signal_of(status));
 }

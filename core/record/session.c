@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "record/internal/command_text.h"
 #include "record/internal/account.h"
+#include "record/internal/entry.h"
 #include "record/internal/start.h"
 #include "selection/found.h"
 #include "process/procfs.h"
@@ -317,6 +318,8 @@ static void on_signals(struct session *s)
 		if (info.ssi_signo == SIGCHLD) {
 			if (s->profiler.stop)
 				stop_sampler_collect(s->profiler.stop);
+			if (s->traced)
+				s->traced = !entry_release(s->command.pid);
 			s->stop |= command_reap(&s->command);
 			continue;
 		}

@@ -75,6 +75,7 @@ struct session {
 	uint64_t start_wall_ns;        /* CLOCK_REALTIME */
 	uint64_t system_before_ns;     /* kernel CPU time of the processes before sampling */
 	bool stop;
+	bool traced;  /* the command did not stop at its begin in time: it is let go when it does */
 	bool hurried; /* a signal ended a wait behind the recording: no program is called */
 };
 

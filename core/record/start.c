@@ -24,6 +24,15 @@ static void go_on(void *arg)
 	profiler_command_goes_on(&((struct session *)arg)->profiler);
 }
 
+/* Its allocators are known, and probed, once its libraries are mapped. */
+static void warn_of_begin(const struct session *s)
+{
+	if (s->allocators && s->command.running)
+		log_warning("'%s' was not stopped at its entry point: what it allocates in its "
+			    "first milliseconds is not sampled",
+			    s->command.argv[0]);
+}
+
 static int start_command(struct session *s)
 {
 	const struct entry_calls calls = {prepare_held, go_on};
@@ -31,10 +40,10 @@ static int start_command(struct session *s)
 	bool seized = s->profiler.bpf && entry_seize(s->command.pid);
 	int r = command_start(&s->command);
 
-	if (!r && seized)
-		entry_pass(s->command.pid, &calls, s);
-	else if (!r)
+	if (!r && !seized)
 		go_on(s);
+	if (!r && !(seized && entry_pass(s->command.pid, &calls, s, &s->traced)))
+		warn_of_begin(s);
 	if (r)
 		log_error("cannot run '%s': %s", name, strerror(-r));
 	if (!r && profiler_command_runs(&s->profiler)) {

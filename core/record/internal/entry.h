@@ -21,8 +21,12 @@ struct entry_calls {
 
 /*
  * After the exec of a traced child: stops it twice and lets it go on. Returns when the child runs
- * untraced or has ended (wait(2) still reports that), at the latest two seconds after a stop if it
- * does not reach its entry point.
+ * untraced or has ended (wait(2) still reports that), at the latest some seconds after a stop if it
+ * does not reach its entry point. *traced: it has not stopped in time, and stays traced. true: it
+ * was ready at its entry point.
  */
-void entry_pass(pid_t child, const struct entry_calls *, void *arg);
+bool entry_pass(pid_t child, const struct entry_calls *, void *arg, bool *traced);
+/* Lets a child go on that stayed traced, if it has stopped meanwhile: at SIGCHLD. true: it is not
+ * traced any more, or has ended. */
+bool entry_release(pid_t child);
 #endif
