@@ -15,10 +15,11 @@
 #define AT_ONCE 4u
 #define RETRY_NS 1000000000ull /* until a file is opened again; then twice as long, and so on */
 #define RETRY_MAX_NS (RETRY_NS * 32)
-#define USUAL_NS                                                                        \
-	1000000000ull /* a file that was requested for less long ago is not unknown yet \
-		       */
-#define NAMED 3u      /* unknown files with names */
+#define USUAL_NS                                                                            \
+	1000000000ull     /* a file that was requested for less long ago is not unknown yet \
+			   */
+#define UNOPENED (-ENXIO) /* none of the opener's */
+#define NAMED 3u          /* unknown files with names */
 
 enum search_state { SEARCH_WAITS, SEARCH_RUNS, SEARCH_ENDED };
 
@@ -114,6 +115,8 @@ static const char *explain(int err)
 	switch (err) {
 	case 0:
 		return "there was no time for it";
+	case UNOPENED:
+		return "it could not be opened";
 	case -ETIMEDOUT:
 		return "it did not answer";
 	case -EFAULT:
@@ -187,6 +190,8 @@ bool allocator_search_poll(struct allocator_search *s)
 		struct searched *f = run->search ? &s->files[run->file->id] : NULL;
 		int r = run->search ? probe_search_poll(run->search, &f->points) : -EINPROGRESS;
 
+		if (r == -EINPROGRESS && f && probe_search_is_stuck(run->search))
+			f->err = -ETIMEDOUT; /* the recording may end before its child has */
 		if (r == -EINPROGRESS)
 			continue;
 		end(s, f, r);
@@ -286,7 +291,7 @@ int allocator_search_file(struct allocator_search *s, struct file *file,
 	if (f->state == SEARCH_ENDED)
 		return f->err;
 	if (!file->source.readable)
-		f->err = -ENOENT; /* it may be opened yet, where another process maps it */
+		f->err = UNOPENED; /* it may be opened yet, where another process maps it */
 	else if (f->state == SEARCH_WAITS && clock_now() >= f->retry_ns)
 		begin(s, f, file);
 	return -EINPROGRESS;

@@ -398,6 +398,11 @@ int probe_search_poll(struct probe_search *s, struct probe_points *p)
 	return r;
 }
 
+bool probe_search_is_stuck(const struct probe_search *s)
+{
+	return s->child.stuck;
+}
+
 void probe_search_free(struct probe_search *s)
 {
 	if (!s)

@@ -3,6 +3,7 @@
 #ifndef SYMBOLS_PROBE_POINTS_H
 #define SYMBOLS_PROBE_POINTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -57,6 +58,8 @@ int probe_search_start(struct probe_search **ret, int fd, const struct probe_fun
 int probe_search_poll(struct probe_search *, struct probe_points *);
 /* Ends it, which may wait a moment; NULL is fine. */
 void probe_search_free(struct probe_search *);
+/* The file did not answer: its child is being killed. */
+bool probe_search_is_stuck(const struct probe_search *);
 /* The absolute path, malloc'ed. Links stay: what /proc/PID/root leads to has no name in this root.
  * NULL: no memory, or no current folder. */
 char *probe_path(const char *path);
