@@ -124,10 +124,12 @@ __attribute__((noinline)) int sampler_label(__u32 chunk)
 		count(TICK_LABEL_UNREADABLE);
 	if (how == FUSEE_LABEL_INCOMPLETE)
 		count(TICK_LABEL_INCOMPLETE);
-	if (how != FUSEE_LABEL_GIVEN || !(u->pushed[0] | u->pushed[1] | u->pushed[2] | r->n))
-		return 0;
-	if (r->head.size)
+	if (how == FUSEE_LABEL_MORE || (how == FUSEE_LABEL_GIVEN && r->head.size))
 		count(TICK_LABEL_TRUNCATED);
+	if (how != FUSEE_LABEL_GIVEN && how != FUSEE_LABEL_MORE)
+		return 0;
+	if (!(u->pushed[0] | u->pushed[1] | u->pushed[2] | r->n))
+		return 0;
 	r->head = s->record.tick.head;
 	r->head.kind = RECORD_LABELS;
 	r->head.size = RECORD_LABELS_HEAD + r->bytes;

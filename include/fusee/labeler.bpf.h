@@ -25,12 +25,13 @@
 
 #include <fusee/unwinder.bpf.h>
 
-/* What a labeler's step returns. The last two are counted. */
+/* What a labeler's step returns. The last three are counted. */
 enum fusee_label {
 	FUSEE_LABEL_NONE,       /* the thread works on nothing that has a label */
 	FUSEE_LABEL_GIVEN,      /* fusee_label_ids() or fusee_label_text() was called */
 	FUSEE_LABEL_UNREADABLE, /* the thread has a label, which cannot be read */
 	FUSEE_LABEL_INCOMPLETE, /* .. which the thread was writing */
+	FUSEE_LABEL_MORE,       /* as FUSEE_LABEL_GIVEN, and there are labels that were not given */
 };
 
 /* The thread works on this span of this trace: 16 and 8 bytes, as they are in trace contexts. Zeros

@@ -9,7 +9,13 @@
 #include "words.h"
 
 /* Of a map's header: struct hmap of Go 1.18 to 1.23. */
-enum hmap { HMAP_FLAGS = 8, HMAP_BUCKETS_LOG2 = 9, HMAP_BUCKETS = 16, HMAP_BYTES = 24 };
+enum hmap {
+	HMAP_COUNT = 0,
+	HMAP_FLAGS = 8,
+	HMAP_BUCKETS_LOG2 = 9,
+	HMAP_BUCKETS = 16,
+	HMAP_BYTES = 24
+};
 
 #define BUCKET_SLOTS 8u
 #define BUCKET_LEAST 5u /* hash of a slot in use */
@@ -86,7 +92,8 @@ static int read_slot(struct fusee_unwind *u, __u32 i)
 
 FUSEE_PART(fusee_go_slot, read_slot)
 
-/* Sets u->scratch to the labels: their address, and how many slots or buckets there are. */
+/* Sets u->scratch to the labels: their address, how many slots or buckets there are, and, of a map,
+ * how many labels. */
 static int begin(struct fusee_unwind *u, __u64 labels, __u32 form)
 {
 	unsigned char map[HMAP_BYTES];
@@ -95,12 +102,13 @@ static int begin(struct fusee_unwind *u, __u64 labels, __u32 form)
 		return fusee_read(u, u->scratch, 16, labels) ? -1 : 0;
 	if (fusee_read(u, &labels, 8, labels))
 		return -1;
-	u->scratch[0] = u->scratch[1] = 0;
+	u->scratch[0] = u->scratch[1] = u->scratch[2] = 0;
 	if (!labels) /* an empty map */
 		return 0;
 	if (fusee_read(u, map, sizeof(map), labels))
 		return -1;
 	__builtin_memcpy(u->scratch, map + HMAP_BUCKETS, 8);
+	__builtin_memcpy(u->scratch + 2, map + HMAP_COUNT, 8);
 	u->scratch[1] = u->scratch[0] ? map[HMAP_BUCKETS_LOG2] ? BUCKET_MOST : 1 : 0;
 	return 0;
 }
@@ -108,7 +116,7 @@ static int begin(struct fusee_unwind *u, __u64 labels, __u32 form)
 static int go_step(struct fusee_unwind *u)
 {
 	__u64 labels;
-	__u32 form;
+	__u32 form, given = 0;
 	int how = find_labels(u, &labels);
 
 	if (how != FUSEE_LABEL_NONE || !labels)
@@ -119,12 +127,16 @@ static int go_step(struct fusee_unwind *u)
 		int next = form == GO_SLICE ? FUSEE_CALL(fusee_go_slice, u, i)
 					    : FUSEE_CALL(fusee_go_slot, u, i);
 
-		if (next < 0 || next == FUSEE_LABEL_UNREADABLE)
-			return next < 0 ? how : next;
+		if (next == FUSEE_LABEL_UNREADABLE)
+			return next;
+		if (next < 0)
+			break;
 		if (next == FUSEE_LABEL_GIVEN)
-			how = next;
+			given++;
 	}
-	return how;
+	if (form != GO_SLICE && given < u->scratch[2]) /* in buckets that are not read */
+		return FUSEE_LABEL_MORE;
+	return given ? FUSEE_LABEL_GIVEN : FUSEE_LABEL_NONE;
 }
 
 FUSEE_LABELER_STEP(go, go_step);

@@ -136,9 +136,14 @@ TEST(a_map)
 	CHECK_INT(w->n, 3);
 	for (uint32_t i = 0; i < 3; i++)
 		CHECK(w->key[i] == i && w->len[i] == 3 + i && w->value[i] == 50 + i);
+	put(w, AT_LIST, 4); /* one is in a bucket behind these */
+	CHECK_INT(step(w, THREAD), FUSEE_LABEL_MORE);
+	CHECK_INT(w->n, 3);
+	put(w, AT_LIST, 2);
 	w->memory[AT_LIST + 9] = 0; /* one bucket */
 	CHECK_INT(step(w, THREAD), FUSEE_LABEL_GIVEN);
 	CHECK_INT(w->n, 2);
+	put(w, AT_LIST, 0);
 	put(w, AT_LIST + 16, 0); /* none yet */
 	CHECK_INT(step(w, THREAD), FUSEE_LABEL_NONE);
 	put(w, AT_SET, 0);
