@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "process/procfs.h"
 
-#define MOST 64u     /* processes that a command names */
+#define MOST 64u     /* processes that are counted */
 #define MOST_DEEP 8u /* generations */
 
 struct family {
@@ -69,11 +69,9 @@ bool children_hint(const struct session *s, struct buf *b)
 	buf_printf(b, "  %s%u child process%s of -p ran before and %s not sampled. With %s:\n",
 		   f.n == MOST ? "At least " : "", f.n, f.n > 1 ? "es" : "", f.n > 1 ? "are" : "is",
 		   f.n > 1 ? "them" : "it");
-	buf_printf(b, "    fusee record %s-p ", s->o.wall ? "--wall " : "");
+	buf_printf(b, "    fusee record %s--children -p ", s->o.wall ? "--wall " : "");
 	for (uint32_t i = 0; i < o->npids; i++)
 		buf_printf(b, "%s%d", i ? "," : "", (int)o->pids[i]);
-	for (uint32_t i = 0; i < f.n; i++)
-		buf_printf(b, ",%d", (int)f.pids[i]);
 	buf_str(b, "\n");
 	return true;
 }

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "selection/found.h"
+#include "selection/internal/children.h"
 #include "selection/internal/name.h"
 #include "console/options.h"
 #include "process/cgroup_namespace.h"
@@ -266,7 +267,11 @@ int selection_find_names(const struct cli_command *c, struct selection *o)
 
 	if (o->ndiscover && !o->nnames)
 		return cli_bad_usage(c, "--discover is for --unit, --pod and --container NAME");
-	r = read_names(c, o, &names);
+	if (o->children && !o->npids)
+		return cli_bad_usage(c, "--children is for -p PID");
+	r = o->children ? selection_add_children(o) : 0;
+	if (!r)
+		r = read_names(c, o, &names);
 	if (r || (!names.n && !names.containers && !names.npods))
 		return r;
 	for (uint32_t i = 0; i < names.n; i++)

@@ -27,6 +27,7 @@ struct selection {
 	pid_t pids[SELECTION_MAX_PIDS];
 	uint32_t npids;
 	bool all;
+	bool children; /* those of pids, too, that run already: selection_find_names() adds them */
 	char *const *command; /* its arguments, ends with NULL; NULL: none */
 	/* Folders of the control groups that are selected, or that the containers are. */
 	char groups[SELECTION_MAX_GROUPS][CGROUP_MAX];
