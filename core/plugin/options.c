@@ -304,7 +304,7 @@ static uint32_t width_of(const struct fusee_option *o)
 	return o->type == FUSEE_BOOL ? 1 : 8;
 }
 
-/* The size up to the last field of the first version of ABI 0.5. */
+/* The size up to the last field of the oldest version of the ABI that loads. */
 #define OPTION_LEAST \
 	(offsetof(struct fusee_option, choices) + sizeof(((struct fusee_option *)0)->choices))
 

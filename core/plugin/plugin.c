@@ -175,7 +175,7 @@ static const struct fusee_plugin *find_descriptor(void *so, size_t *size)
 	return d;
 }
 
-/* The size up to the last field of the first version of ABI 0.5, the oldest that loads. A plugin
+/* The size up to the last field of an older version of the ABI that loads. A plugin
  * that was built with a later header of this version may have more fields than this core knows, and
  * is refused. */
 #define LEAST(T, field) (offsetof(struct T, field) + sizeof(((struct T *)0)->field))

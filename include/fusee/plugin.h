@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fusee/plugin.h - the C ABI between the core and a plugin. In version 0.x the plugin's ABI version
- * must equal the core's.
+ * fusee/plugin.h - the C ABI between the core and a plugin. A plugin loads into each fusee with the
+ * same major version and the same or a later minor version. docs/abi.md has all that is promised.
  *
  * A plugin is a shared object that exports one symbol, `fusee_plugin`. It uses no symbol of the
  * core: all calls into the core go through the host table that init() receives.
@@ -35,10 +35,11 @@ extern "C" {
 #endif
 
 #define FUSEE_MAGIC 0x65737566u /* "fuse" */
-/* 1 when Python, HotSpot, Lua, a labeler and an off-CPU sampler have been built on it */
-#define FUSEE_ABI_MAJOR 0
-#define FUSEE_ABI_MINOR 7
-#define FUSEE_ABI_OLDEST 5 /* the first minor version whose plugins load into this one */
+#define FUSEE_ABI_MAJOR 1
+#define FUSEE_ABI_MINOR 0
+/* Plugins of 0.6 and 0.7 load too: 1.0 has the same structs. */
+#define FUSEE_ABI_BEFORE_FIRST 6
+#define FUSEE_ABI_BEFORE_LAST 7
 #define FUSEE_EXPORT __attribute__((visibility("default")))
 /* Does the struct at p, as its writer knew it, have this field? */
 #define FUSEE_HAS(p, field) ((p)->size >= offsetof(__typeof__(*(p)), field) + sizeof((p)->field))

@@ -47,7 +47,7 @@
 #define SEC(name)
 #endif
 
-/* What a sampler keeps of a thread: zeros but for what it has written. */
+/* What a sampler keeps of a thread: zeros but for what it has written. FROZEN */
 struct fusee_thread_memory {
 	__u64 word[4];
 };

@@ -46,8 +46,8 @@ typedef long long __s64;
 #include <linux/types.h>
 #endif
 
-/* The version of <fusee/plugin.h>, major << 8 | minor, from which on steps are linked with the
- * core's programs: those of 0.5 and 0.6 are laid out the same. */
+/* How the half in the kernel is laid out: the version of <fusee/plugin.h> that began it, major << 8
+ * | minor. The core links the steps and samplers that have the same number. */
 #define FUSEE_BPF_ABI 0x0005
 
 #define FUSEE_MAX_REGS 33
@@ -119,8 +119,9 @@ enum fusee_unwind_flags {
 
 enum fusee_origin { FUSEE_CPU = 1, FUSEE_OFF_CPU, FUSEE_ALLOC, FUSEE_EVENT };
 
-/* The state of a walk over one stack. The struct grows only at its end, and has nothing that is
- * private to the core. */
+/* The state of a walk over one stack, without anything that is private to the core. FROZEN: in a
+ * native walk the step's other state is right behind it, so what a later version adds is read by
+ * functions. */
 struct fusee_unwind {
 	__u32 origin, pid, tid;
 	__u32 machine;        /* ELF e_machine: 62 x86-64, 183 aarch64 */

@@ -10,7 +10,8 @@
 
 /*
  * A native walk. The caller of the step makes it and passes &native->u, so `u` stays the first
- * member. Reads of [stack_lo, stack_hi) are served from the copy, all others by `read`.
+ * member; the struct grows only at its end. Reads of [stack_lo, stack_hi) are served from the copy,
+ * all others by `read`.
  */
 struct fusee_native {
 	struct fusee_unwind u;

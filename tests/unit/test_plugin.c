@@ -265,23 +265,24 @@ TEST_OF_FOLDER(another_abi)
 			       "	.ops = &ops);"),
 		-EPROTO, why);
 	snprintf(why, sizeof(why),
-		 " was built for plugin ABI %d.%d, this fusee has %d.%d: rebuild it",
-		 FUSEE_ABI_MAJOR, FUSEE_ABI_OLDEST - 1, FUSEE_ABI_MAJOR, FUSEE_ABI_MINOR);
-	refused(build("older",
-		      "FUSEE_PLUGIN(x, FUSEE_UNWINDER, .abi_minor = FUSEE_ABI_OLDEST - 1,\n"
-		      "	.ops = &ops);"),
+		 " was built for plugin ABI %d.%d, this fusee has %d.%d: rebuild it", 0,
+		 FUSEE_ABI_BEFORE_FIRST - 1, FUSEE_ABI_MAJOR, FUSEE_ABI_MINOR);
+	refused(build("older", "FUSEE_PLUGIN(x, FUSEE_UNWINDER, .abi_major = 0,\n"
+			       "	.abi_minor = FUSEE_ABI_BEFORE_FIRST - 1,\n"
+			       "	.ops = &ops);"),
 		-EPROTO, why);
 }
 
-/* Of the first version of 0.5: its ops end with detach(). */
+/* Its ops end with detach(). */
 TEST_OF_FOLDER(an_older_abi)
 {
 	struct check_identity id;
 	const char *path = build(
-		"five",
+		"six",
 		"static const struct fusee_unwinder_ops old = {.size =\n"
 		"	offsetof(struct fusee_unwinder_ops, detach) + sizeof(old.detach)};\n"
-		"FUSEE_PLUGIN(x, FUSEE_UNWINDER, .abi_minor = FUSEE_ABI_OLDEST, .ops = &old);");
+		"FUSEE_PLUGIN(x, FUSEE_UNWINDER, .abi_major = 0,\n"
+		"	.abi_minor = FUSEE_ABI_BEFORE_FIRST, .ops = &old);");
 
 	plugin_free(opened(path));
 	check_identity(path, &id);
@@ -919,7 +920,8 @@ TEST_OF_FOLDER(a_plugin_that_cannot_be_loaded_later)
 		       "static const struct fusee_sink_ops mine = {.size = sizeof(mine),\n"
 		       "	.consume = consume};\n"
 		       "FUSEE_PLUGIN(lacks, FUSEE_SINK, .ops = &mine);");
-	build("other", "FUSEE_PLUGIN(other, FUSEE_UNWINDER, .ops = &ops, .abi_minor = 1);");
+	build("other", "FUSEE_PLUGIN(other, FUSEE_UNWINDER, .ops = &ops, .abi_major = 0,\n"
+		       "	.abi_minor = 1);");
 	check_identity(in_dir("other.so"), &id);
 	CHECK_INT(id.kind, FUSEE_UNWINDER);
 	CHECK_STR(id.name, "");

@@ -16,7 +16,8 @@ int check_file(const char *path, char **text);
 /* Does this core load plugins of this version of the ABI? */
 static inline bool check_is_known(uint16_t major, uint16_t minor)
 {
-	return major == FUSEE_ABI_MAJOR && minor >= FUSEE_ABI_OLDEST && minor <= FUSEE_ABI_MINOR;
+	return major ? major == FUSEE_ABI_MAJOR && minor <= FUSEE_ABI_MINOR
+		     : minor >= FUSEE_ABI_BEFORE_FIRST && minor <= FUSEE_ABI_BEFORE_LAST;
 }
 
 #define CHECK_NAME 64u /* bytes of a name, its NUL included */
