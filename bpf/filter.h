@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Which hits of a probe count, by an argument of the function, at its begin. */
+/* Which hits of a probe count: by an argument of the function, at its begin; or by what it has
+ * returned, or its time. */
 #ifndef BPF_FILTER_H
 #define BPF_FILTER_H
 
@@ -51,21 +52,45 @@ FUSEE_FN int compare(const struct probe_filter *f, __u64 v)
 	}
 }
 
-/* Does the hit count? */
-FUSEE_FN int filter_passes(struct user_regs *regs)
+/* The same of the part of the value that is of the filter's type. */
+FUSEE_FN int compare_typed(const struct probe_filter *f, __u64 v)
+{
+	__u32 shift = (64 - f->bits) & 63;
+
+	v <<= shift;
+	return compare(f, f->is_signed ? (__u64)((__s64)v >> shift) : v >> shift);
+}
+
+/* The filter of this probe; NULL: it has none. */
+FUSEE_FN struct probe_filter *filter_of(void *context)
 {
 	struct probe_filter *f;
-	__u32 number, shift;
-	__u64 v;
+	__u32 number;
 
 	if (!kernel_has(get_attach_cookie))
-		return 1;
-	number = bpf_get_attach_cookie(regs);
+		return 0;
+	number = bpf_get_attach_cookie(context);
 	f = fusee_bpf_map_lookup_elem(&sampler_filters, &number);
-	if (!f || !f->operator)
+	return f && f->operator? f : 0;
+}
+
+/* Does the hit count, as far as is known at the function's begin? */
+FUSEE_FN int filter_passes(struct user_regs *regs)
+{
+	struct probe_filter *f = filter_of(regs);
+
+	return !f || f->argument >= FILTER_ARGUMENTS ||
+	       compare_typed(f, argument_of(regs, f->argument));
+}
+
+/* .. and as is known at its return? */
+FUSEE_FN int filter_passes_return(struct user_regs *regs, __u64 ns)
+{
+	struct probe_filter *f = filter_of(regs);
+	__u64 returned = regs->rax;
+
+	if (!f || f->argument < FILTER_RETVAL)
 		return 1;
-	shift = (64 - f->bits) & 63;
-	v = argument_of(regs, f->argument) << shift;
-	return compare(f, f->is_signed ? (__u64)((__s64)v >> shift) : v >> shift);
+	return compare_typed(f, f->argument == FILTER_NS ? ns : returned);
 }
 #endif

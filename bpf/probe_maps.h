@@ -18,6 +18,7 @@
 					 or a timed function jumps to itself */            \
 	X(PROBE_BEGUN, "begun")       /* timed calls, not nested */                        \
 	X(PROBE_TOO_DEEP, "too deep") /* of these: the kernel does not see their return */ \
+	X(PROBE_ENDED, "ended")       /* .. they have returned, filtered or not */         \
 	X(PROBE_UNKNOWN_BEGIN, "begin not known") /* returns of other calls */             \
 	X(PROBE_CHOSEN, "chosen")                 /* a sample is due */                    \
 	X(PROBE_BUSY, "during another")           /* of these: the walk of another */      \
@@ -39,10 +40,13 @@ enum filter_operator {
 };
 
 #define FILTER_ARGUMENTS 6u /* of a function, that are in registers */
+/* What is known when a timed call has returned, in place of an argument. */
+#define FILTER_RETVAL 32u
+#define FILTER_NS 33u
 
 /* Map sampler_filters: a hit counts if this is so of an argument. */
 struct probe_filter {
-	__u32 argument;        /* from 0 on */
+	__u32 argument;        /* from 0 on; or FILTER_RETVAL, FILTER_NS */
 	__u32 operator;        /* enum filter_operator */
 	__u32 bits, is_signed; /* of the argument's type */
 	__u64 value;           /* that it is compared with, of 64 bits */

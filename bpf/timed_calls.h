@@ -110,8 +110,13 @@ int sampler_probe_return(struct user_regs *regs)
 	begun = c->time;
 	value = now > begun ? now - begun : 1;
 	bpf_map_delete_elem(&sampler_calls, &k);
-	if (begun)
+	if (!begun)
+		return 0;
+	count_hit(p, PROBE_ENDED, 1);
+	if (filter_passes_return(regs, value))
 		probe_hit(regs, p, value, function);
+	else
+		count_hit(p, PROBE_FILTERED, 1);
 	return 0;
 }
 #endif

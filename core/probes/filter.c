@@ -92,7 +92,7 @@ static const char *take_number(const char *p, struct probe_filter *f, char **why
 	errno = 0;
 	n = strtoull(p, &end, 0);
 	if (negative && !f->is_signed) {
-		say(why, "a number below 0 needs a signed type, as (int32)arg%u", f->argument);
+		say(why, "a number below 0 needs a signed type, as (int32)arg1");
 		return NULL;
 	}
 	if (f->is_signed)
@@ -106,23 +106,57 @@ static const char *take_number(const char *p, struct probe_filter *f, char **why
 	return skip_blanks(end);
 }
 
-int filter_parse(const char *text, struct probe_filter *f, char **why)
+/* Reads "arg2", "retval" or "ns". NULL: it is none of them. */
+static const char *take_subject(const char *p, uint32_t arguments, struct probe_filter *f)
+{
+	static const struct {
+		const char *name;
+		uint32_t argument;
+	} returned[] = {{"retval", FILTER_RETVAL}, {"ns", FILTER_NS}};
+	size_t len = 0;
+
+	while (isalnum((unsigned char)p[len]))
+		len++;
+	for (size_t i = 0; i < sizeof(returned) / sizeof(*returned); i++)
+		if (len == strlen(returned[i].name) && !strncmp(p, returned[i].name, len)) {
+			f->argument = returned[i].argument;
+			return skip_blanks(p + len);
+		}
+	if (len < 4 || len > 5 || strncmp(p, "arg", 3) != 0 || (len == 5 && p[3] == '0'))
+		return NULL;
+	f->argument = 0;
+	for (size_t i = 3; i < len; i++) {
+		if (!isdigit((unsigned char)p[i]))
+			return NULL;
+		f->argument = f->argument * 10 + (uint32_t)(p[i] - '0');
+	}
+	return f->argument < arguments ? skip_blanks(p + len) : NULL;
+}
+
+static int no_filter(const char *text, bool timed, char **why)
+{
+	return say(why,
+		   "'%s' is no filter: it is argN OPERATOR NUMBER, as arg0 > 4096 or "
+		   "(int32)arg5 == -1%s",
+		   text, timed ? ", or of retval or ns in place of argN" : "");
+}
+
+int filter_parse(const char *text, uint32_t arguments, bool timed, struct probe_filter *f,
+		 char **why)
 {
 	const char *p = take_type(skip_blanks(text), f);
+	bool typed = p && *skip_blanks(text) == '(';
 
 	*why = NULL;
-	if (p && !strncmp(p, "arg", 3) && p[3] >= '0' && p[3] < '0' + (int)FILTER_ARGUMENTS &&
-	    !isalnum((unsigned char)p[4])) {
-		f->argument = (uint32_t)(p[3] - '0');
-		p = take_operator(skip_blanks(p + 4), f);
-	} else {
-		p = NULL;
-	}
+	p = p ? take_subject(p, arguments, f) : NULL;
+	p = p ? take_operator(p, f) : NULL;
 	if (!p)
-		return say(why,
-			   "'%s' is no filter: it is argN OPERATOR NUMBER, as arg0 > 4096 or "
-			   "(int32)arg5 == -1",
-			   text);
+		return no_filter(text, timed, why);
+	if (f->argument >= FILTER_RETVAL && !timed)
+		return say(why, "what a call returns, and its time, are known with "
+				"uretprobe:.. only");
+	if (f->argument == FILTER_NS && typed)
+		return say(why, "ns is a time and has no type");
 	p = take_number(p, f, why);
 	if (p && *p)
 		return say(why, "'%s' behind the number of a filter", p);

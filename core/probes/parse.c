@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "probes/parse.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,10 @@
 #include "probes/usdt.h"
 
 static const struct probe_kind kinds[] = {
-	{"uprobe", "calls", false, true, PROBE_CALL,
+	{"uprobe", "calls", false, FILTER_ARGUMENTS, PROBE_CALL,
 	 "uprobe:PATH:FUNCTION or uprobe:PATH:FUNCTION+OFFSET"},
-	{"usdt", "hits", false, false, PROBE_CALL, "usdt:PATH:PROVIDER:NAME or usdt:PATH:NAME"},
-	{"uretprobe", "in calls", true, true, PROBE_RETURN, "uretprobe:PATH:FUNCTION"},
+	{"usdt", "hits", false, 0, PROBE_CALL, "usdt:PATH:PROVIDER:NAME or usdt:PATH:NAME"},
+	{"uretprobe", "in calls", true, FILTER_ARGUMENTS, PROBE_RETURN, "uretprobe:PATH:FUNCTION"},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
@@ -109,8 +110,10 @@ static int take_filter(const struct probe_kind *k, char *text, struct probe_filt
 	if (!at)
 		return bad_form(k, why);
 	*at++ = '\0';
-	if (k->filtered)
-		return filter_parse(at, f, why);
+	for (char *blank = at - 1; blank > name && isblank((unsigned char)blank[-1]);)
+		*--blank = '\0';
+	if (k->arguments)
+		return filter_parse(at, k->arguments, k->timed, f, why);
 	if (asprintf(why, "%s:.. has no filter", k->name) < 0)
 		*why = NULL;
 	return -EINVAL;
@@ -123,8 +126,8 @@ static int parse(struct probe_points *p, const struct probe_kind *k, char *text,
 	int r = take_filter(k, text, &f, why);
 
 	if (!r)
-		r = k->filtered ? find_parts(p, k, text, f.operator, why)
-				: find_usdt(p, k, text, why);
+		r = k->arguments ? find_parts(p, k, text, f.operator, why)
+				 : find_usdt(p, k, text, why);
 	for (size_t i = before; i < p->n; i++)
 		p->at[i].filter = f;
 	return r;

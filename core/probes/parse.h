@@ -13,7 +13,7 @@ struct probe_kind {
 	const char *name;   /* of the event, and with a colon what the text begins with */
 	const char *amount; /* what its values are a number of, for sentences */
 	bool timed;         /* the values are ns */
-	bool filtered;      /* it may have a filter: it is at a function's begin */
+	uint32_t arguments; /* that a filter may name; 0: none */
 	enum probe_program program;
 	const char *form; /* of the text */
 };

@@ -287,7 +287,7 @@ static void print_untimed(const struct session *s)
 	bpf_probes_counts(s->profiler.bpf, counts);
 	deep = counts[PROBE_TOO_DEEP];
 	open = counts[PROBE_BEGUN] - deep;
-	open -= counts[PROBE_HITS] < open ? counts[PROBE_HITS] : open;
+	open -= counts[PROBE_ENDED] < open ? counts[PROBE_ENDED] : open;
 	if (open)
 		log_warning("%s calls had not returned, or never will", text_number(n, open));
 	if (deep)

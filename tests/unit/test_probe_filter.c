@@ -10,7 +10,7 @@ static void reads(const char *text, struct probe_filter want)
 	struct probe_filter f;
 	char *why;
 
-	CHECK_INT(filter_parse(text, &f, &why), 0);
+	CHECK_INT(filter_parse(text, FILTER_ARGUMENTS, true, &f, &why), 0);
 	CHECK(!why);
 	CHECK_INT(f.argument, want.argument);
 	CHECK_INT(f.operator, want.operator);
@@ -24,7 +24,7 @@ static void refuses(const char *text, const char *because)
 	struct probe_filter f;
 	char *why;
 
-	CHECK_INT(filter_parse(text, &f, &why), -EINVAL);
+	CHECK_INT(filter_parse(text, FILTER_ARGUMENTS, true, &f, &why), -EINVAL);
 	CHECK(why && strstr(why, because));
 	free(why);
 }
@@ -44,25 +44,41 @@ TEST(filters_are_read)
 	      (struct probe_filter){0, FILTER_EQUAL, 64, 0, UINT64_MAX});
 	reads("(int64)arg0 == -9223372036854775808",
 	      (struct probe_filter){0, FILTER_EQUAL, 64, 1, 1ull << 63});
+	reads("(int64)retval < 0", (struct probe_filter){FILTER_RETVAL, FILTER_LESS, 64, 1, 0});
+	reads("retval==0x10", (struct probe_filter){FILTER_RETVAL, FILTER_EQUAL, 64, 0, 16});
+	reads(" ns > 1000000 ", (struct probe_filter){FILTER_NS, FILTER_MORE, 64, 0, 1000000});
 }
 
 TEST(others_are_refused)
 {
-	static const char *const no_filters[] = {
-		"",           " ",        "arg0",          "arg6 > 1",
-		"arg00 > 1",  "arg > 1",  "arg0 = 1",      "arg0 <> 1",
-		"retval > 1", "1 > arg0", "(int)arg0 > 1", "(int32 arg0 > 1",
-		"arg0x > 1"};
+	static const char *const no_filters[] = {"",
+						 " ",
+						 "arg0",
+						 "arg6 > 1",
+						 "arg00 > 1",
+						 "arg > 1",
+						 "arg0 = 1",
+						 "arg0 <> 1",
+						 "retval2 > 1",
+						 "1 > arg0",
+						 "(int)arg0 > 1",
+						 "(int32 arg0 > 1",
+						 "arg0x > 1",
+						 "arg10 > 1",
+						 "nsec > 1",
+						 "ret > 1"};
 
 	for (size_t i = 0; i < sizeof(no_filters) / sizeof(*no_filters); i++) {
 		struct probe_filter f;
 		char *why;
 
-		CHECK_INT(filter_parse(no_filters[i], &f, &why), -EINVAL);
+		CHECK_INT(filter_parse(no_filters[i], FILTER_ARGUMENTS, false, &f, &why), -EINVAL);
 		CHECK(why && *why);
 		free(why);
 	}
 	refuses("arg9 > 1", "argN OPERATOR NUMBER");
+	refuses("(uint8)ns > 1", "has no type");
+	refuses("ns > -1", "signed type");
 	refuses("arg0 > ", "compares with a number");
 	refuses("arg0 > x", "'x' is none");
 	refuses("arg0 > --1", "compares with a number");
@@ -73,4 +89,18 @@ TEST(others_are_refused)
 	refuses("(int8)arg0 == 128", "8 bits has no value 128");
 	refuses("(int8)arg0 == -129", "8 bits has no value -129");
 	refuses("arg0 == 18446744073709551616", "64 bits has no value");
+}
+
+TEST(a_begin_does_not_know_the_return)
+{
+	static const char *const returned[] = {"retval == 0", "(int32)retval < 0", "ns > 5"};
+
+	for (size_t i = 0; i < sizeof(returned) / sizeof(*returned); i++) {
+		struct probe_filter f;
+		char *why;
+
+		CHECK_INT(filter_parse(returned[i], FILTER_ARGUMENTS, false, &f, &why), -EINVAL);
+		CHECK(why && strstr(why, "known with uretprobe"));
+		free(why);
+	}
 }
