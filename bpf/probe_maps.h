@@ -10,18 +10,19 @@
 #include "inuse_maps.h"
 
 /* What became of hits: X(name, text). Texts are keys of --stats. */
-#define PROBE_RESULTS(X)                                                                   \
-	X(PROBE_HITS, "hits")         /* of selected processes, not nested */              \
-	X(PROBE_FILTERED, "filtered") /* others, which a filter excludes */                \
-	X(PROBE_VALUE, "value")       /* the sum of their values */                        \
-	X(PROBE_NESTED, "nested")     /* an allocator's functions, called by one another;  \
-					 or a timed function jumps to itself */            \
-	X(PROBE_BEGUN, "begun")       /* timed calls, not nested */                        \
-	X(PROBE_TOO_DEEP, "too deep") /* of these: the kernel does not see their return */ \
-	X(PROBE_ENDED, "ended")       /* .. they have returned, filtered or not */         \
-	X(PROBE_UNKNOWN_BEGIN, "begin not known") /* returns of other calls */             \
-	X(PROBE_CHOSEN, "chosen")                 /* a sample is due */                    \
-	X(PROBE_BUSY, "during another")           /* of these: the walk of another */      \
+#define PROBE_RESULTS(X)                                                                          \
+	X(PROBE_HITS, "hits")                /* of selected processes, not nested */              \
+	X(PROBE_FILTERED, "filtered")        /* others, which a filter excludes */                \
+	X(PROBE_VALUE, "value")              /* the sum of their values */                        \
+	X(PROBE_NESTED, "nested")            /* an allocator's functions, called by one another;  \
+						or a timed function jumps to itself */            \
+	X(PROBE_BEGUN, "begun")              /* timed calls, not nested */                        \
+	X(PROBE_UNREAD, "argument not read") /* neither: its memory was not there */              \
+	X(PROBE_TOO_DEEP, "too deep")        /* of these: the kernel does not see their return */ \
+	X(PROBE_ENDED, "ended")              /* .. they have returned, filtered or not */         \
+	X(PROBE_UNKNOWN_BEGIN, "begin not known") /* returns of other calls */                    \
+	X(PROBE_CHOSEN, "chosen")                 /* a sample is due */                           \
+	X(PROBE_BUSY, "during another")           /* of these: the walk of another */             \
 	X(PROBE_NOT_WALKED, "not walked") /* likewise: the kernel refused to call the walk */
 
 #define PROBE_NAME(name, text) name,
@@ -44,12 +45,35 @@ enum filter_operator {
 #define FILTER_RETVAL 32u
 #define FILTER_NS 33u
 
+/* Arguments of a probe that are described by its note, at most. */
+#define FILTER_DESCRIBED 12u
+
+enum operand_kind {
+	OPERAND_NONE,     /* it is where arguments of functions are */
+	OPERAND_NUMBER,   /* a constant */
+	OPERAND_REGISTER, /* base */
+	OPERAND_MEMORY,   /* at base + (index << shift) + number */
+};
+
+#define NO_REGISTER 0xffffffffu
+#define REGISTER_WORDS 21u /* of struct user_regs */
+
+/* Where an argument is. */
+struct probe_operand {
+	__u32 kind;            /* enum operand_kind */
+	__u32 bits, is_signed; /* of the argument's type */
+	__u32 base, index;     /* words of struct user_regs, or NO_REGISTER */
+	__u32 shift;           /* of the index; of a register: bits below the argument */
+	__s64 number;
+};
+
 /* Map sampler_filters: a hit counts if this is so of an argument. */
 struct probe_filter {
 	__u32 argument;        /* from 0 on; or FILTER_RETVAL, FILTER_NS */
 	__u32 operator;        /* enum filter_operator */
 	__u32 bits, is_signed; /* of the argument's type */
 	__u64 value;           /* that it is compared with, of 64 bits */
+	struct probe_operand operand;
 };
 
 /* Map sampler_calls: a timed call that has not returned. */

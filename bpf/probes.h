@@ -230,5 +230,6 @@ int sampler_probe_alloc(struct user_regs *regs)
 	return 0;
 }
 
+#include "described.h"
 #include "timed_calls.h"
 #endif

@@ -22,7 +22,8 @@ const char *const probe_result_texts[PROBE_RESULT_COUNT] = {PROBE_RESULTS(PROBE_
 
 static const char *const programs[PROBE_PROGRAMS] = {[PROBE_CALL] = "sampler_probe_call",
 						     [PROBE_ALLOC] = "sampler_probe_alloc",
-						     [PROBE_RETURN] = "sampler_probe_begin"};
+						     [PROBE_RETURN] = "sampler_probe_begin",
+						     [PROBE_DESCRIBED] = "sampler_probe_described"};
 
 /* Behind the begin of what is timed. */
 #define RETURNED "sampler_probe_return"
@@ -71,22 +72,47 @@ struct probe_target {
 
 void probes_prepare(struct bpf_sampler *b, const struct probe_points *points)
 {
+	/* those of allocators are found later */
+	b->probes.used = points->n ? 0 : 1u << PROBE_ALLOC;
 	for (size_t i = 0; i < points->n; i++) {
-		b->probes.timed |= points->at[i].program == PROBE_RETURN;
+		b->probes.used |= 1u << points->at[i].program;
 		if (points->at[i].filter.operator)
 			b->probes.numbers = (uint32_t)points->n;
 	}
+}
+
+static int exclude(const struct bpf_sampler *b, const char *program)
+{
+	struct bpf_program *p = bpf_object__find_program_by_name(b->object, program);
+
+	return p ? bpf_program__set_autoload(p, false) : -ENOENT;
+}
+
+/* Programs for other kinds of probes need not be verified. */
+static int exclude_unused(const struct bpf_sampler *b)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < PROBE_PROGRAMS; i++)
+		if (programs[i] && !(b->probes.used & 1u << i))
+			r = exclude(b, programs[i]);
+	if (!r && !(b->probes.used & 1u << PROBE_RETURN))
+		r = exclude(b, RETURNED);
+	return r;
 }
 
 int probes_size(const struct bpf_sampler *b)
 {
 	struct bpf_map *calls = bpf_object__find_map_by_name(b->object, "sampler_calls");
 	struct bpf_map *filters = bpf_object__find_map_by_name(b->object, "sampler_filters");
+	bool timed = b->probes.used & 1u << PROBE_RETURN;
 	int r;
 
 	if (!calls || !filters)
 		return -ENOENT;
-	r = bpf_map__set_max_entries(calls, b->probes.timed ? PROBE_CALLS : 1);
+	r = bpf_map__set_max_entries(calls, timed ? PROBE_CALLS : 1);
+	if (!r)
+		r = exclude_unused(b);
 	return r ? r : bpf_map__set_max_entries(filters, b->probes.numbers + 1);
 }
 

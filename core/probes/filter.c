@@ -29,7 +29,7 @@ static const char *skip_blanks(const char *p)
 }
 
 /* Reads "(int32)", if there is one. NULL: it is no type. */
-static const char *take_type(const char *p, struct probe_filter *f)
+static const char *take_type(const char *p, bool described, struct probe_filter *f)
 {
 	static const struct {
 		const char *name;
@@ -40,7 +40,7 @@ static const char *take_type(const char *p, struct probe_filter *f)
 	};
 	const char *end = strchr(p, ')');
 
-	f->bits = 64;
+	f->bits = described ? 0 : 64;
 	f->is_signed = 0;
 	if (*p != '(')
 		return p;
@@ -77,11 +77,27 @@ static const char *take_operator(const char *p, struct probe_filter *f)
 	return NULL;
 }
 
-/* The number, and whether the type has it. NULL, with a sentence. */
+/* Does the filter's type have this number? 0; -EINVAL, with a sentence. */
+static int check_number(const struct probe_filter *f, bool negative, uint64_t n, char **why)
+{
+	uint64_t most = UINT64_MAX >> (64 - f->bits);
+
+	if (negative && !f->is_signed)
+		return say(why, "a number below 0 needs a signed type, as (int32)arg1");
+	if (f->is_signed)
+		most = (most >> 1) + negative;
+	if (n <= most)
+		return 0;
+	return say(why, "an argument of %u bits has no value %s%llu", f->bits, negative ? "-" : "",
+		   (unsigned long long)n);
+}
+
+/* The number; of a type that is not known yet, a sign says that it has one. NULL, with a sentence.
+ */
 static const char *take_number(const char *p, struct probe_filter *f, char **why)
 {
 	bool negative = *p == '-';
-	uint64_t n, most = UINT64_MAX >> (64 - f->bits);
+	uint64_t n;
 	char *end;
 
 	p += negative;
@@ -91,17 +107,14 @@ static const char *take_number(const char *p, struct probe_filter *f, char **why
 	}
 	errno = 0;
 	n = strtoull(p, &end, 0);
-	if (negative && !f->is_signed) {
-		say(why, "a number below 0 needs a signed type, as (int32)arg1");
-		return NULL;
-	}
-	if (f->is_signed)
-		most = (most >> 1) + negative;
-	if (errno || n > most) {
-		say(why, "an argument of %u bits has no value %s%.*s", f->bits, negative ? "-" : "",
+	if (errno || (negative && n > 1ull << 63)) {
+		say(why, "an argument of 64 bits has no value %s%.*s", negative ? "-" : "",
 		    (int)(end - p), p);
 		return NULL;
 	}
+	if (f->bits && check_number(f, negative, n, why))
+		return NULL;
+	f->is_signed |= negative;
 	f->value = negative ? 0 - n : n;
 	return skip_blanks(end);
 }
@@ -141,18 +154,32 @@ static int no_filter(const char *text, bool timed, char **why)
 		   text, timed ? ", or of retval or ns in place of argN" : "");
 }
 
-int filter_parse(const char *text, uint32_t arguments, bool timed, struct probe_filter *f,
+int filter_describe(struct probe_filter *f, const struct probe_operand *o, char **why)
+{
+	bool negative = f->is_signed;
+
+	*why = NULL;
+	f->operand = *o;
+	if (f->bits)
+		return 0;
+	f->bits = o->bits;
+	f->is_signed = o->is_signed;
+	return check_number(f, negative, negative ? 0 - f->value : f->value, why);
+}
+
+int filter_parse(const char *text, const struct filter_terms *terms, struct probe_filter *f,
 		 char **why)
 {
-	const char *p = take_type(skip_blanks(text), f);
+	const char *p = take_type(skip_blanks(text), terms->described, f);
 	bool typed = p && *skip_blanks(text) == '(';
 
 	*why = NULL;
-	p = p ? take_subject(p, arguments, f) : NULL;
+	f->operand = (struct probe_operand){0};
+	p = p ? take_subject(p, terms->arguments, f) : NULL;
 	p = p ? take_operator(p, f) : NULL;
 	if (!p)
-		return no_filter(text, timed, why);
-	if (f->argument >= FILTER_RETVAL && !timed)
+		return no_filter(text, terms->timed, why);
+	if (f->argument >= FILTER_RETVAL && !terms->timed)
 		return say(why, "what a call returns, and its time, are known with "
 				"uretprobe:.. only");
 	if (f->argument == FILTER_NS && typed)

@@ -13,7 +13,8 @@
 static const struct probe_kind kinds[] = {
 	{"uprobe", "calls", false, FILTER_ARGUMENTS, PROBE_CALL,
 	 "uprobe:PATH:FUNCTION or uprobe:PATH:FUNCTION+OFFSET"},
-	{"usdt", "hits", false, 0, PROBE_CALL, "usdt:PATH:PROVIDER:NAME or usdt:PATH:NAME"},
+	{"usdt", "hits", false, FILTER_DESCRIBED, PROBE_CALL,
+	 "usdt:PATH:PROVIDER:NAME or usdt:PATH:NAME"},
 	{"uretprobe", "in calls", true, FILTER_ARGUMENTS, PROBE_RETURN, "uretprobe:PATH:FUNCTION"},
 };
 
@@ -80,7 +81,8 @@ static int find_parts(struct probe_points *p, const struct probe_kind *k, char *
 }
 
 /* A provider has no slash, but a path may have a colon before one. */
-static int find_usdt(struct probe_points *p, const struct probe_kind *k, char *path, char **why)
+static int find_usdt(struct probe_points *p, const struct probe_kind *k, char *path,
+		     const struct probe_filter *f, char **why)
 {
 	char *name = strrchr(path, ':'), *provider;
 
@@ -94,7 +96,12 @@ static int find_usdt(struct probe_points *p, const struct probe_kind *k, char *p
 		*provider++ = '\0';
 	if (!*path || !*name || (provider && !*provider))
 		return bad_form(k, why);
-	return usdt_find(p, path, provider, name, why);
+	return usdt_find(p, path, &(struct usdt_probe){provider, name, *f}, why);
+}
+
+static bool is_usdt(const struct probe_kind *k)
+{
+	return k->arguments == FILTER_DESCRIBED;
 }
 
 /* Takes "/EXPRESSION/" from the end, which no name has. 0; -EINVAL, with a sentence or NULL. */
@@ -102,6 +109,7 @@ static int take_filter(const struct probe_kind *k, char *text, struct probe_filt
 {
 	size_t len = strlen(text);
 	char *name = strrchr(text, ':'), *at;
+	const struct filter_terms terms = {k->arguments, k->timed, is_usdt(k)};
 
 	if (!len || text[len - 1] != '/')
 		return 0;
@@ -112,11 +120,7 @@ static int take_filter(const struct probe_kind *k, char *text, struct probe_filt
 	*at++ = '\0';
 	for (char *blank = at - 1; blank > name && isblank((unsigned char)blank[-1]);)
 		*--blank = '\0';
-	if (k->arguments)
-		return filter_parse(at, k->arguments, k->timed, f, why);
-	if (asprintf(why, "%s:.. has no filter", k->name) < 0)
-		*why = NULL;
-	return -EINVAL;
+	return filter_parse(at, &terms, f, why);
 }
 
 static int parse(struct probe_points *p, const struct probe_kind *k, char *text, char **why)
@@ -125,9 +129,11 @@ static int parse(struct probe_points *p, const struct probe_kind *k, char *text,
 	size_t before = p->n;
 	int r = take_filter(k, text, &f, why);
 
-	if (!r)
-		r = k->arguments ? find_parts(p, k, text, f.operator, why)
-				 : find_usdt(p, k, text, why);
+	if (r)
+		return r;
+	if (is_usdt(k))
+		return find_usdt(p, k, text, &f, why);
+	r = find_parts(p, k, text, f.operator, why);
 	for (size_t i = before; i < p->n; i++)
 		p->at[i].filter = f;
 	return r;

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "probes/filter.h"
+#include "probes/operand.h"
 #include "process/elf.h"
 #include "sandbox/confine.h"
 #include "sandbox/loader.h"
@@ -30,12 +32,13 @@ struct places {
 	uint32_t n;
 	struct {
 		uint64_t offset, semaphore;
+		struct probe_operand operand;
 	} at[MOST_PLACES];
 };
 
 struct search {
 	int fd;
-	const char *provider, *name;
+	const struct usdt_probe *probe;
 	struct places *places; /* shared with the child */
 };
 
@@ -43,6 +46,7 @@ struct search {
 struct note {
 	uint64_t pc, base, semaphore;
 	const char *provider, *name;
+	const char *arguments; /* NULL: there is no such text */
 };
 
 /* The text at *p, which moves behind it; NULL: it does not end. */
@@ -69,6 +73,7 @@ static bool read_note(const char *p, const char *end, struct note *n)
 	n->semaphore = words[2];
 	n->provider = take_text(&p, end);
 	n->name = n->provider ? take_text(&p, end) : NULL;
+	n->arguments = n->name ? take_text(&p, end) : NULL;
 	return n->name != NULL;
 }
 
@@ -125,31 +130,51 @@ static bool is_nop(struct elf *e, uint64_t vaddr)
 	       (code[0] == 0x0f && code[1] == 0x1f);
 }
 
+/* Where the filter's argument is. 0 or -errno, with a text. */
+static int find_operand(const struct search *q, const struct note *n, struct probe_operand *o,
+			char *why, size_t len)
+{
+	char clause[128];
+	int r;
+
+	if (!q->probe->filter.operator)
+		return 0;
+	r = operand_find(n->arguments ? n->arguments : "", q->probe->filter.argument, o, clause,
+			 sizeof(clause));
+	if (r)
+		snprintf(why, len, "its probe '%s' %s", q->probe->name, clause);
+	return r;
+}
+
 /* Adds the place of a note. 0 or -errno, with a text. */
 static int add_place(const struct search *q, struct elf *e, uint64_t shift, const struct note *n,
 		     char *why, size_t len)
 {
 	struct places *p = q->places;
 	uint64_t offset, semaphore = 0;
+	int r;
 
 	if (!offset_of(e, n->pc + shift, PF_X, &offset) || !is_nop(e, n->pc + shift)) {
-		snprintf(why, len, "its note of '%s' is not of its code", q->name);
+		snprintf(why, len, "its note of '%s' is not of its code", q->probe->name);
 		return -EBADMSG;
 	}
 	if (n->semaphore && !offset_of(e, n->semaphore + shift, PF_W, &semaphore)) {
-		snprintf(why, len, "its note of '%s' names a semaphore that is not there", q->name);
+		snprintf(why, len, "its note of '%s' names a semaphore that is not there",
+			 q->probe->name);
 		return -EBADMSG;
 	}
 	for (uint32_t i = 0; i < p->n; i++)
 		if (p->at[i].offset == offset)
 			return 0;
 	if (p->n == MOST_PLACES) {
-		snprintf(why, len, "it has the probe '%s' at too many places", q->name);
+		snprintf(why, len, "it has the probe '%s' at too many places", q->probe->name);
 		return -E2BIG;
 	}
 	p->at[p->n].offset = offset;
-	p->at[p->n++].semaphore = semaphore;
-	return 0;
+	p->at[p->n].semaphore = semaphore;
+	r = find_operand(q, n, &p->at[p->n].operand, why, len);
+	p->n += !r;
+	return r;
 }
 
 static bool is_printable(const char *text)
@@ -164,7 +189,8 @@ static bool is_printable(const char *text)
 static int list(const struct fusee_section *s, const struct search *q, char *why, size_t len)
 {
 	const char *p = s->bytes.p, *end = p + s->bytes.len, *before = "";
-	size_t at = (size_t)snprintf(why, len, "it has no probe '%s'; its probes are", q->name);
+	size_t at = (size_t)snprintf(why, len, "it has no probe '%s'; its probes are",
+				     q->probe->name);
 	uint32_t listed = 0;
 	struct note n;
 
@@ -179,6 +205,11 @@ static int list(const struct fusee_section *s, const struct search *q, char *why
 	if (!listed)
 		snprintf(why, len, "it has no probes that can be read");
 	return -ENOENT;
+}
+
+static bool is_named(const struct usdt_probe *p, const struct note *n)
+{
+	return !strcmp(n->name, p->name) && (!p->provider || !strcmp(n->provider, p->provider));
 }
 
 static int search_notes(const struct search *q, struct elf *e, char *why, size_t len)
@@ -197,7 +228,7 @@ static int search_notes(const struct search *q, struct elf *e, char *why, size_t
 	p = s.bytes.p;
 	end = p + s.bytes.len;
 	while (!r && next_note(&p, end, &n)) /* addresses may have been moved since */
-		if (!strcmp(n.name, q->name) && (!q->provider || !strcmp(n.provider, q->provider)))
+		if (is_named(q->probe, &n))
 			r = add_place(q, e, base.vaddr ? base.vaddr - n.base : 0, &n, why, len);
 	return r || q->places->n ? r : list(&s, q, why, len);
 }
@@ -225,12 +256,16 @@ static int say(char **why, int r, const char *path, const char *text)
 }
 
 /* The child's answer is checked no further than that it fits: offsets are only for the kernel,
- * which probes no file beyond its end. */
-static int add_all(struct probe_points *p, const char *path, const struct places *found)
+ * which probes no file beyond its end, and operands for the program, which reads no more than a
+ * thread's registers and memory. */
+static int add_all(struct probe_points *p, const char *path, const struct places *found,
+		   const struct probe_filter *filter, char **why)
 {
 	uint32_t n = found->n < MOST_PLACES ? found->n : MOST_PLACES;
+	enum probe_program program = filter->operator? PROBE_DESCRIBED : PROBE_CALL;
+	int r = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; !r && i < n; i++) {
 		char *copy = strdup(path);
 
 		if (!copy || !ARRAY_ROOM(p->at, p->n, p->cap)) {
@@ -239,10 +274,13 @@ static int add_all(struct probe_points *p, const char *path, const struct places
 		}
 		p->at[p->n++] = (struct probe_point){.path = copy,
 						     .offset = found->at[i].offset,
-						     .program = PROBE_CALL,
+						     .program = program,
+						     .filter = *filter,
 						     .semaphore = found->at[i].semaphore};
+		if (filter->operator)
+			r = filter_describe(&p->at[p->n - 1].filter, &found->at[i].operand, why);
 	}
-	return 0;
+	return r;
 }
 
 static int find(struct probe_points *p, const char *path, struct search *q, char **why)
@@ -259,20 +297,19 @@ static int find(struct probe_points *p, const char *path, struct search *q, char
 	if (!r)
 		r = loader_wait(&child, &text);
 	if (!r)
-		r = add_all(p, path, q->places);
+		r = add_all(p, path, q->places, &q->probe->filter, why);
 	munmap(q->places, sizeof(*q->places));
 	if (r == -ENOEXEC || (r == -EBADMSG && !text))
 		say(why, r, path, "no ELF file, or a damaged one");
-	else if (r)
+	else if (r && !*why)
 		say(why, r, path, text ? text : strerror(-r));
 	free(text);
 	return r;
 }
 
-int usdt_find(struct probe_points *p, const char *path, const char *provider, const char *name,
-	      char **why)
+int usdt_find(struct probe_points *p, const char *path, const struct usdt_probe *probe, char **why)
 {
-	struct search q = {.provider = provider, .name = name};
+	struct search q = {.probe = probe};
 	char *absolute;
 	int r;
 

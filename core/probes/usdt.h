@@ -6,9 +6,14 @@
 
 #include "symbols/probe_points.h"
 
-/* Adds the places of a probe, of PROBE_CALL. provider: NULL: of any. The file is read by a child
- * process without rights. 0; -ENOENT: it has none; or -errno; each with a sentence in *why,
- * malloc'ed or NULL. */
-int usdt_find(struct probe_points *, const char *path, const char *provider, const char *name,
-	      char **why);
+struct usdt_probe {
+	const char *provider; /* NULL: any */
+	const char *name;
+	struct probe_filter filter; /* of filter_terms.described */
+};
+
+/* Adds the places of a probe. The file is read by a child process without rights. 0; -ENOENT: it
+ * has none; -ENOTSUP: the filter's argument has a form that is not read; or -errno; each with a
+ * sentence in *why, malloc'ed or NULL. */
+int usdt_find(struct probe_points *, const char *path, const struct usdt_probe *, char **why);
 #endif

@@ -276,15 +276,21 @@ static void print_none_probed(const struct session *s)
 			   : "no allocator was found in the target");
 }
 
-/* Timed calls that are not in the profile. */
-static void print_untimed(const struct session *s)
+/* Hits and timed calls that are not in the profile. */
+static void print_uncounted(const struct session *s)
 {
 	uint64_t counts[PROBE_RESULT_COUNT], deep, open;
 	char n[32];
 
-	if (!session_is_timed(&s->o) || !s->profiler.bpf)
+	if (!s->o.event.probes || !s->profiler.bpf)
 		return;
 	bpf_probes_counts(s->profiler.bpf, counts);
+	if (counts[PROBE_UNREAD])
+		log_warning("%s hits have an argument whose memory was not there, and do not "
+			    "count",
+			    text_number(n, counts[PROBE_UNREAD]));
+	if (!session_is_timed(&s->o))
+		return;
 	deep = counts[PROBE_TOO_DEEP];
 	open = counts[PROBE_BEGUN] - deep;
 	open -= counts[PROBE_ENDED] < open ? counts[PROBE_ENDED] : open;
@@ -393,7 +399,7 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 	hints_print(s, &a, p);
 	worker_refused(s->profiler.worker, print_refused, NULL);
 	print_unfollowed(s);
-	print_untimed(s);
+	print_uncounted(s);
 	print_unkept(s);
 	print_unprobed(s);
 	if (a.counts.throttled)

@@ -60,7 +60,7 @@ static int find(struct file *f, const char *provider, const char *name, struct p
 	CHECK(fd >= 0 && write(fd, f->bytes, f->len) == (ssize_t)f->len);
 	snprintf(f->path, sizeof(f->path), "/proc/self/fd/%d", fd);
 	*p = (struct probe_points){0};
-	r = usdt_find(p, f->path, provider, name, why);
+	r = usdt_find(p, f->path, &(struct usdt_probe){.provider = provider, .name = name}, why);
 	close(fd);
 	return r;
 }

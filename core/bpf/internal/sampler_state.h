@@ -147,7 +147,7 @@ struct waits {
 
 struct probes {
 	bool sampled;     /* the object is that of probes */
-	bool timed;       /* calls are, up to their return */
+	uint32_t used;    /* a bit for each enum probe_program of its places */
 	uint32_t numbers; /* of places, where one has a filter; else 0 */
 	int cpus;         /* map sampler_probe_cpus */
 	struct probe_links links;
