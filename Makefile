@@ -141,10 +141,10 @@ $(foreach f,$(FOLDERS),$(eval $(call plugin,$(notdir $(f)),$(f))))
 $(B)/obj/plugins/%.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 
 # ---- the core's own BPF programs ----
-$(B)/bpf/sampler.bpf.o $(B)/bpf/waits.bpf.o $(B)/bpf/probes.bpf.o $(B)/bpf/cgroup_moves.bpf.o $(B)/bpf/task_registers.bpf.o: $(B)/bpf/%.bpf.o: bpf/%.bpf.c
+$(B)/bpf/sampler.bpf.o $(B)/bpf/waits.bpf.o $(B)/bpf/probes.bpf.o $(B)/bpf/tracepoints.bpf.o $(B)/bpf/cgroup_moves.bpf.o $(B)/bpf/task_registers.bpf.o: $(B)/bpf/%.bpf.o: bpf/%.bpf.c
 	@mkdir -p $(@D)
 	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
-$(B)/obj/core/bpf/object.o: $(B)/bpf/sampler.bpf.o $(B)/bpf/waits.bpf.o $(B)/bpf/probes.bpf.o
+$(B)/obj/core/bpf/object.o: $(addprefix $(B)/bpf/,sampler.bpf.o waits.bpf.o probes.bpf.o tracepoints.bpf.o)
 $(B)/obj/core/programs/cgroup_moves.o: $(B)/bpf/cgroup_moves.bpf.o
 $(B)/obj/core/programs/task_registers.o: $(B)/bpf/task_registers.bpf.o
 $(B)/obj/core/bpf/object.o $(B)/obj/core/programs/cgroup_moves.o $(B)/obj/core/programs/task_registers.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
@@ -233,7 +233,7 @@ $(B)/tests/tool_steps: $(dwarf_O) $(gotable_LIB_O) $(B)/obj/plugins/unwinders/fr
 $(B)/dropping/sampler.bpf.o: tests/tools/dropping.bpf.c
 	@mkdir -p $(@D)
 	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
-$(B)/dropping/object.o: core/bpf/object.c $(B)/dropping/sampler.bpf.o $(B)/bpf/waits.bpf.o $(B)/bpf/probes.bpf.o
+$(B)/dropping/object.o: core/bpf/object.c $(B)/dropping/sampler.bpf.o $(addprefix $(B)/bpf/,waits.bpf.o probes.bpf.o tracepoints.bpf.o)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -Wa,-I$(B)/dropping -Wa,-I$(B)/bpf -c -o $@ $<
 $(B)/tests/fusee_dropping: $(B)/obj/core/cli/main.o $(B)/dropping/object.o $(B)/libcore.a $(B)/lib/libfusee-parquet.a
 	@mkdir -p $(@D)

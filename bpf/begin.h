@@ -9,8 +9,9 @@
 
 #define EM_X86_64 62 /* ELF e_machine (linux/elf-em.h) */
 
-/* Was the thread interrupted in the kernel? A thread that comes back to its CPU always was. */
-#ifdef SAMPLER_OF_WAITS
+/* Was the thread interrupted in the kernel? A thread that comes back to its CPU, or to
+ * a tracepoint, always was. */
+#ifdef SAMPLER_IN_KERNEL
 FUSEE_FN int is_in_kernel(const struct sampler_context *c)
 {
 	(void)c;

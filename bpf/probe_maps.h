@@ -48,6 +48,10 @@ enum filter_operator {
 /* Arguments of a probe that are described by its note, at most. */
 #define FILTER_DESCRIBED 12u
 
+/* Tracepoints at a time, by their numbers in sampler_filters. */
+#define TRACEPOINT_NUMBERS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#define MOST_TRACEPOINTS 8u
+
 enum operand_kind {
 	OPERAND_NONE,     /* it is where arguments of functions are */
 	OPERAND_NUMBER,   /* a constant */

@@ -58,7 +58,7 @@ FUSEE_FN int saved_regs(struct user_regs *to)
 }
 
 /* A load of its own for each: the context may only be read at constant offsets. */
-#ifndef SAMPLER_OF_WAITS
+#ifndef SAMPLER_IN_KERNEL
 #define LOAD(reg)                                   \
 	do {                                        \
 		__u64 value = c->regs.reg;          \
@@ -126,7 +126,7 @@ FUSEE_FN int send_missed(struct sampler_context *c, struct scratch *s, __u32 why
 	return sent(output(c, s, RECORD_MISSED, sizeof(*r))) ? 1 : 0;
 }
 
-#if defined(SAMPLER_OF_WAITS) || defined(SAMPLER_OF_PROBES) /* no event could send a sample */
+#if defined(SAMPLER_IN_KERNEL) || defined(SAMPLER_OF_PROBES) /* no event could send a sample */
 FUSEE_FN int send_deferred(struct sampler_context *c, struct scratch *s, __u32 why)
 {
 	return send_missed(c, s, why);
@@ -271,7 +271,7 @@ FUSEE_FN __u32 walk_tick(struct sampler_context *c, struct scratch *s, struct pi
 	s->version = 0;
 	if (user_regs(c, s))
 		return TICK_NO_REGISTERS;
-#ifdef SAMPLER_OF_WAITS /* of other ticks the event's own sample has the kernel frames */
+#ifdef SAMPLER_IN_KERNEL /* of other ticks the event's own sample has the kernel frames */
 	if (!(s->regs.cs & 3)) {
 		walk_kernel_only(c, s);
 		return TICK_UNWOUND;
@@ -290,6 +290,8 @@ FUSEE_FN __u32 walk_tick(struct sampler_context *c, struct scratch *s, struct pi
 #include "probes.h"
 
 #include "inuse.h"
+#elif defined(SAMPLER_OF_TRACEPOINTS)
+#include "tracepoints.h"
 #else
 /* Threads with events of their own have no samples of other events, and other threads have samples
  * of the CPUs' events only. */
@@ -388,8 +390,12 @@ int sampler_tick(struct sampler_context *c)
 	s->began = 0;
 	return take(c, s, ids);
 }
-#elif defined(SAMPLER_OF_PROBES)
+#elif defined(SAMPLER_OF_PROBES) || defined(SAMPLER_OF_TRACEPOINTS)
+#ifdef SAMPLER_OF_PROBES
 #define SAMPLER_PROGRAM SEC("uprobe")
+#else
+#define SAMPLER_PROGRAM SEC("raw_tp")
+#endif
 
 /* A hit is a sample: probe_take(). */
 SAMPLER_PROGRAM
@@ -504,7 +510,7 @@ int sampler_language(struct sampler_context *c)
 	if (!s)
 		return 1;
 	answer = language_tick(c, s);
-#ifdef SAMPLER_OF_PROBES
+#if defined(SAMPLER_OF_PROBES) || defined(SAMPLER_OF_TRACEPOINTS)
 	answer = probe_end();
 #else
 	note_time(s->began);

@@ -15,6 +15,7 @@
 FUSEE_EMBED(sampler_bpf, "sampler.bpf.o");
 FUSEE_EMBED(waits_bpf, "waits.bpf.o");
 FUSEE_EMBED(probes_bpf, "probes.bpf.o");
+FUSEE_EMBED(tracepoints_bpf, "tracepoints.bpf.o");
 
 /* The native unwinders that the program calls, in its order, which is that of their tables too. */
 static const char *const steps[SAMPLER_TABLES] = {"dwarf", "framepointer"};
@@ -225,6 +226,9 @@ uint32_t sampler_object_parts(const struct bpf_sampler *b, bool waits, int langu
 						  .to = waits_bpf_end,
 						  .constant = "fusee_samplers",
 						  .value = waits_samplers(b)};
+	else if (b->probes.tracepoints)
+		parts[n++] = (struct linker_part){
+			.name = "tracepoints", .from = tracepoints_bpf, .to = tracepoints_bpf_end};
 	else if (b->probes.sampled)
 		parts[n++] = (struct linker_part){
 			.name = "probes", .from = probes_bpf, .to = probes_bpf_end};

@@ -27,6 +27,7 @@ static const char *const programs[PROBE_PROGRAMS] = {[PROBE_CALL] = "sampler_pro
 
 /* Behind the begin of what is timed. */
 #define RETURNED "sampler_probe_return"
+#define TRACEPOINT "sampler_tracepoint_"
 
 int probes_open(struct bpf_sampler *b)
 {
@@ -55,6 +56,12 @@ static int explain(int r, const struct probe_point *p, char **why)
 				   ? "this kernel has no uprobes (CONFIG_UPROBE_EVENTS)"
 				   : strerror(-r);
 
+	if (p->program == PROBE_TRACEPOINT) {
+		if (asprintf(why, "no probe at the tracepoint '%s': %s", p->path,
+			     r == -ENOENT ? "its module is not loaded" : strerror(-r)) < 0)
+			*why = NULL;
+		return r;
+	}
 	if (r == -EOPNOTSUPP && p->filter.operator)
 		text = "a filter needs Linux 5.15";
 	if (asprintf(why, "no probe at %s, offset 0x%llx: %s", p->path,
@@ -76,6 +83,7 @@ void probes_prepare(struct bpf_sampler *b, const struct probe_points *points)
 	b->probes.used = points->n ? 0 : 1u << PROBE_ALLOC;
 	for (size_t i = 0; i < points->n; i++) {
 		b->probes.used |= 1u << points->at[i].program;
+		b->probes.tracepoints += points->at[i].program == PROBE_TRACEPOINT;
 		if (points->at[i].filter.operator)
 			b->probes.numbers = (uint32_t)points->n;
 	}
@@ -86,6 +94,20 @@ static int exclude(const struct bpf_sampler *b, const char *program)
 	struct bpf_program *p = bpf_object__find_program_by_name(b->object, program);
 
 	return p ? bpf_program__set_autoload(p, false) : -ENOENT;
+}
+
+/* Each tracepoint has the program of its number. */
+static int size_tracepoints(const struct bpf_sampler *b, struct bpf_map *filters)
+{
+	int r = bpf_map__set_max_entries(filters, MOST_TRACEPOINTS + 1);
+
+	for (uint32_t i = b->probes.tracepoints + 1; !r && i <= MOST_TRACEPOINTS; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), TRACEPOINT "%u", i);
+		r = exclude(b, name);
+	}
+	return r;
 }
 
 /* Programs for other kinds of probes need not be verified. */
@@ -108,6 +130,8 @@ int probes_size(const struct bpf_sampler *b)
 	bool timed = b->probes.used & 1u << PROBE_RETURN;
 	int r;
 
+	if (b->probes.tracepoints && filters)
+		return size_tracepoints(b, filters);
 	if (!calls || !filters)
 		return -ENOENT;
 	r = bpf_map__set_max_entries(calls, timed ? PROBE_CALLS : 1);
@@ -157,10 +181,31 @@ static int set_filter(struct bpf_sampler *b, const struct probe_point *p, uint32
 	return bpf_map_update_elem(map, &number, &p->filter, BPF_ANY) ? -errno : 0;
 }
 
+static int attach_tracepoint(struct bpf_sampler *b, const struct probe_point *p, uint64_t number,
+			     const struct probe_target *to)
+{
+	char name[48];
+	struct bpf_program *program;
+	struct bpf_link *link;
+
+	snprintf(name, sizeof(name), TRACEPOINT "%llu", (unsigned long long)number);
+	program = bpf_object__find_program_by_name(b->object, name);
+	if (!program || !ARRAY_ROOM(to->links->at, to->links->n, to->links->cap))
+		return program ? -ENOMEM : -ENOENT;
+	link = bpf_program__attach_raw_tracepoint(program, p->path);
+	if (!link)
+		return -errno;
+	to->links->at[to->links->n++] = link;
+	return 0;
+}
+
 static int attach(struct bpf_sampler *b, const struct probe_point *p, uint64_t number,
 		  const struct probe_target *to)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, o);
+
+	if (p->program == PROBE_TRACEPOINT)
+		return attach_tracepoint(b, p, number, to);
 
 	if (p->program == PROBE_RETURN)
 		return attach_timed(b, p, number, to);

@@ -227,7 +227,7 @@ static int load(struct bpf_sampler *b, char **why)
 		r = waits_prepare(b, b->object, possible_cpus());
 	if (!r && b->probes.sampled)
 		r = probes_size(b);
-	if (!r && b->probes.sampled)
+	if (!r && b->probes.sampled && !b->probes.tracepoints)
 		r = inuse_prepare(b, b->object);
 	if (!r)
 		r = sampler_object_exclude_languages(b, b->object);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "probes/filter.h"
+#include "probes/tracepoint.h"
 #include "probes/usdt.h"
 
 static const struct probe_kind kinds[] = {
@@ -15,6 +16,7 @@ static const struct probe_kind kinds[] = {
 	 "uprobe:PATH:FUNCTION or uprobe:PATH:FUNCTION+OFFSET"},
 	{"usdt", "hits", false, FILTER_DESCRIBED, PROBE_CALL,
 	 "usdt:PATH:PROVIDER:NAME or usdt:PATH:NAME"},
+	{"rawtp", "hits", false, FILTER_DESCRIBED, PROBE_TRACEPOINT, "rawtp:TRACEPOINT"},
 	{"uretprobe", "in calls", true, FILTER_ARGUMENTS, PROBE_RETURN, "uretprobe:PATH:FUNCTION"},
 };
 
@@ -101,7 +103,7 @@ static int find_usdt(struct probe_points *p, const struct probe_kind *k, char *p
 
 static bool is_usdt(const struct probe_kind *k)
 {
-	return k->arguments == FILTER_DESCRIBED;
+	return !strcmp(k->name, "usdt");
 }
 
 /* Takes "/EXPRESSION/" from the end, which no name has. 0; -EINVAL, with a sentence or NULL. */
@@ -114,6 +116,8 @@ static int take_filter(const struct probe_kind *k, char *text, struct probe_filt
 	if (!len || text[len - 1] != '/')
 		return 0;
 	text[len - 1] = '\0';
+	if (k->program == PROBE_TRACEPOINT)
+		name = text;
 	at = name ? strrchr(name, '/') : NULL;
 	if (!at)
 		return bad_form(k, why);
@@ -133,6 +137,8 @@ static int parse(struct probe_points *p, const struct probe_kind *k, char *text,
 		return r;
 	if (is_usdt(k))
 		return find_usdt(p, k, text, &f, why);
+	if (k->program == PROBE_TRACEPOINT)
+		return *text ? tracepoint_find(p, text, &f, why) : bad_form(k, why);
 	r = find_parts(p, k, text, f.operator, why);
 	for (size_t i = before; i < p->n; i++)
 		p->at[i].filter = f;

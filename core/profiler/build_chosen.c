@@ -106,19 +106,35 @@ static bool is_omitted(const char *const *omit, const char *name)
 	return false;
 }
 
-uint32_t build_chosen_begin(const struct fusee_sampler_ops *ops, struct kernel_names *names,
-			    const struct collector *c, const struct dict_entry *stack)
+/* Is it a function of the kernel by which a raw tracepoint calls a program? */
+static bool is_of_tracepoint(const char *name)
 {
+	static const char *const begins[] = {"bpf_trace_run", "__bpf_trace_", "__traceiter_"};
+
+	for (size_t i = 0; name && i < sizeof(begins) / sizeof(*begins); i++)
+		if (!strncmp(name, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
+uint32_t build_chosen_begin(const struct fusee_sampler_ops *ops, const char *event,
+			    struct kernel_names *names, const struct collector *c,
+			    const struct dict_entry *stack)
+{
+	bool tracepoint = !ops && event && !strcmp(event, "rawtp");
+	const char *const *omit = ops ? ops->omit : NULL;
 	const uint32_t *ids = stack->key;
 	uint32_t n = stack->len / sizeof(*ids), begin = 0;
 	const char *module;
 
-	for (uint32_t i = 0; ops && ops->omit && i + 1 < n && i < MOST_FRAMES; i++) {
+	for (uint32_t i = 0; (omit || tracepoint) && i + 1 < n && i < MOST_FRAMES; i++) {
+		const char *name;
 		struct walk_frame f = frame_set_at(&c->frames, ids[i]);
 
 		if (f.kind != FRAME_KERNEL)
 			break;
-		if (is_omitted(ops->omit, kernel_names_at(names, f.addr, &module)))
+		name = kernel_names_at(names, f.addr, &module);
+		if (omit ? is_omitted(omit, name) : is_of_tracepoint(name))
 			begin = i + 1;
 		else if (begin)
 			break;

@@ -407,7 +407,7 @@ static uint32_t build_stack(struct build *n, const struct sample_key *k)
 	const uint32_t *ids = e->key;
 	const struct fusee_sampler_ops *ops = k->part ? plugin_chooser_ops(n->choosers, k->sampler)
 						      : NULL;
-	uint32_t first = ops ? build_chosen_begin(ops, n->kernel_names, n->c, e) : 0;
+	uint32_t first = build_chosen_begin(ops, n->o->event, n->kernel_names, n->c, e);
 	uint32_t count = e->len / sizeof(*ids) - first, out[WALK_MAX_FRAMES + 2];
 
 	for (uint32_t i = 0; i < count; i++)

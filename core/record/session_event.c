@@ -16,6 +16,7 @@
 #include "console/options.h"
 #include "probes/parse.h"
 #include "process/safe_open.h"
+#include "programs/tracepoints.h"
 #include "record/internal/choosers.h"
 
 #define ALLOC_PERIOD (512u << 10) /* bytes */
@@ -36,6 +37,25 @@ void session_event_fini(struct session_options *o)
 	buf_fini(&o->event_words);
 }
 
+/* Has the kernel the tracepoint that was added last, and the filter's argument? */
+static int check_tracepoint(const struct session_options *o, char **why)
+{
+	const struct probe_point *p = &o->probes.at[o->probes.n - 1];
+	int n;
+
+	if (p->program != PROBE_TRACEPOINT)
+		return 0;
+	n = tracepoint_arguments(p->path, why);
+	if (n < 0)
+		return n;
+	if (!p->filter.operator|| p->filter.argument<(uint32_t) n)
+		return 0;
+	if (asprintf(why, "the tracepoint '%s' has %d arguments, the first is arg0", p->path, n) <
+	    0)
+		*why = NULL;
+	return -EINVAL;
+}
+
 /* Several probes of one kind are sampled together. */
 static int add_probe(struct session_options *o, const struct probe_kind *kind, const char *text)
 {
@@ -49,6 +69,8 @@ static int add_probe(struct session_options *o, const struct probe_kind *kind, c
 		return EX_USAGE;
 	}
 	r = probes_parse(&o->probes, kind, text, &why);
+	if (!r)
+		r = check_tracepoint(o, &why);
 	snprintf(event.name, sizeof(event.name), "%s", kind->name);
 	o->event = event;
 	if (!r)
@@ -149,7 +171,8 @@ static void warn_of_other_roots(const struct session_options *o)
 
 	for (size_t i = 0; i < o->probes.n; i++) {
 		const char *path = o->probes.at[i].path;
-		bool said = !strcmp(path, last) || !strncmp(path, "/proc/", 6);
+		bool said = o->probes.at[i].program == PROBE_TRACEPOINT || !strcmp(path, last) ||
+			    !strncmp(path, "/proc/", 6);
 
 		for (uint32_t k = 0; !said && k < o->selection.npids; k++) {
 			pid_t pid = o->selection.pids[k];

@@ -11,11 +11,13 @@
 
 /* The programs at probes, which know the value of a hit. */
 enum probe_program {
-	PROBE_CALL,      /* each hit has the value 1 */
-	PROBE_ALLOC,     /* the value is the bytes that the call asks for; by enum alloc_kind */
-	PROBE_FREE,      /* it frees memory, where that is followed, and is no hit */
-	PROBE_RETURN,    /* at begin and return of a function: the value is the ns between */
-	PROBE_DESCRIBED, /* as PROBE_CALL, with a filter of an argument that a note describes */
+	PROBE_CALL,       /* each hit has the value 1 */
+	PROBE_ALLOC,      /* the value is the bytes that the call asks for; by enum alloc_kind */
+	PROBE_FREE,       /* it frees memory, where that is followed, and is no hit */
+	PROBE_RETURN,     /* at begin and return of a function: the value is the ns between */
+	PROBE_TRACEPOINT, /* each hit of a raw tracepoint, whose name is the path, has the value 1
+			   */
+	PROBE_DESCRIBED,  /* as PROBE_CALL, with a filter of an argument that a note describes */
 	PROBE_PROGRAMS
 };
 

@@ -146,10 +146,11 @@ struct waits {
 };
 
 struct probes {
-	bool sampled;     /* the object is that of probes */
-	uint32_t used;    /* a bit for each enum probe_program of its places */
-	uint32_t numbers; /* of places, where one has a filter; else 0 */
-	int cpus;         /* map sampler_probe_cpus */
+	bool sampled;         /* the object is that of probes */
+	uint32_t tracepoints; /* so many are sampled; 0: the object is that of uprobes */
+	uint32_t used;        /* a bit for each enum probe_program of its places */
+	uint32_t numbers;     /* of places, where one has a filter; else 0 */
+	int cpus;             /* map sampler_probe_cpus */
 	struct probe_links links;
 };
 

@@ -32,7 +32,9 @@ void build_values(const struct build_options *, const struct sample_key *,
 bool build_chosen_label(const struct chooser_set *, const struct sample_key *,
 			struct fusee_label *ret);
 /* How many of the first frames of a stack, an entry of collector.stacks, are of the interrupt in
- * which it was taken and of what the sampler leaves out. */
-uint32_t build_chosen_begin(const struct fusee_sampler_ops *, struct kernel_names *,
-			    const struct collector *, const struct dict_entry *stack);
+ * which it was taken and of what the sampler (NULL: none) leaves out, or of the call of a program
+ * at a raw tracepoint, if that is the event. */
+uint32_t build_chosen_begin(const struct fusee_sampler_ops *, const char *event,
+			    struct kernel_names *, const struct collector *,
+			    const struct dict_entry *stack);
 #endif
