@@ -9,15 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "bpf/internal/sampler_state.h"
+#include "bpf/internal/uprobe_link.h"
 #include "bpf/probes.h"
 
 #define BATCH 4096u
-#define UPROBE_SESSION 57 /* BPF_TRACE_UPROBE_SESSION of enum bpf_attach_type */
 
 static const char *const maps[] = {"sampler_inuse_live", "sampler_inuse_calls",
 				   "sampler_inuse_state"};
@@ -25,27 +24,13 @@ static const char *const programs[] = {"sampler_inuse_alloc", "sampler_inuse_fre
 
 /* ---- opening ---- */
 
-void inuse_set_type(struct bpf_object *object)
-{
-	struct bpf_program *p;
-
-	/* a program calls only programs of its own type */
-	bpf_object__for_each_program(p, object)
-	{
-		if (!strcmp(bpf_program__section_name(p), "uprobe"))
-			bpf_program__set_expected_attach_type(p, UPROBE_SESSION);
-	}
-}
-
 int inuse_prepare(const struct bpf_sampler *b, struct bpf_object *object)
 {
 	struct bpf_map *spaces = bpf_object__find_map_by_name(object, "sampler_spaces");
 	int r = 0;
 
-	if (b->inuse.followed) {
-		inuse_set_type(object);
+	if (b->inuse.followed)
 		return spaces ? bpf_map__set_max_entries(spaces, INUSE_SPACES) : -ENOENT;
-	}
 	for (size_t i = 0; !r && i < sizeof(maps) / sizeof(*maps); i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(object, maps[i]);
 
@@ -59,37 +44,6 @@ int inuse_prepare(const struct bpf_sampler *b, struct bpf_object *object)
 	return r;
 }
 
-/* The part of union bpf_attr that links of uprobes have. */
-struct link_attr {
-	uint32_t program, target, type, flags;
-	uint64_t path, offsets, counters, cookies;
-	uint32_t n, probe_flags;
-	uint32_t pid, pad;
-};
-
-static int link_create(int program, pid_t pid, const char *path, const uint64_t *offsets,
-		       const uint64_t *cookies, size_t n)
-{
-	struct link_attr attr = {.program = (uint32_t)program,
-				 .type = UPROBE_SESSION,
-				 .path = (uintptr_t)path,
-				 .offsets = (uintptr_t)offsets,
-				 .cookies = (uintptr_t)cookies,
-				 .n = (uint32_t)n,
-				 .pid = pid > 0 ? (uint32_t)pid : 0};
-	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-
-	return fd < 0 ? -errno : fd;
-}
-
-/* A kernel that knows such links finds that "/" is no file of code. */
-static bool has_sessions(int program)
-{
-	const uint64_t offset = 0;
-
-	return link_create(program, -1, "/", &offset, NULL, 1) == -EBADF;
-}
-
 int inuse_open(struct bpf_sampler *b, char **why)
 {
 	int state = bpf_object__find_map_fd_by_name(b->object, maps[2]),
@@ -101,7 +55,7 @@ int inuse_open(struct bpf_sampler *b, char **why)
 	b->inuse.spaces = bpf_object__find_map_fd_by_name(b->object, "sampler_spaces");
 	for (size_t i = 0; i < 2; i++)
 		*fd[i] = bpf_program__fd(bpf_object__find_program_by_name(b->object, programs[i]));
-	if (!has_sessions(b->inuse.alloc)) {
+	if (!uprobe_link_has_sessions(b->inuse.alloc)) {
 		*why = strdup("memory in use needs uprobe sessions, which Linux has from 6.13 on");
 		return -ENOTSUP;
 	}
@@ -120,38 +74,13 @@ void inuse_close(struct bpf_sampler *b)
 
 /* ---- probes ---- */
 
-/* 0 and, in *link, -1 if there is no such place; or -errno. */
-static int attach(int program, pid_t pid, const char *path, const struct probe_points *points,
-		  enum probe_program which, int *link)
-{
-	uint64_t *offsets = calloc(points->n, sizeof(*offsets)),
-		 *cookies = calloc(points->n, sizeof(*cookies));
-	size_t n = 0;
-	int fd = -ENOMEM;
-
-	for (size_t i = 0; offsets && cookies && i < points->n; i++) {
-		const struct probe_point *p = &points->at[i];
-
-		if (p->program != which)
-			continue;
-		offsets[n] = p->offset;
-		cookies[n++] = which == PROBE_ALLOC ? ALLOC_COOKIE(p->kind, p->bytes) : 0;
-	}
-	if (offsets && cookies)
-		fd = n ? link_create(program, pid, path, offsets, cookies, n) : -1;
-	free(offsets);
-	free(cookies);
-	*link = fd < 0 ? -1 : fd;
-	return fd < -1 ? fd : 0;
-}
-
 /* What is followed must be seen when it is freed. */
-int inuse_attach(const struct bpf_sampler *b, struct probe_links *links, pid_t pid,
-		 const char *path, const struct probe_points *points)
+int inuse_attach(const struct bpf_sampler *b, const struct probe_target *to,
+		 const struct probe_points *points)
 {
-	int r = attach(b->inuse.free, pid, path, points, PROBE_FREE, &links->of_frees);
+	int r = uprobe_link_points(UPROBE_SESSION, b->inuse.free, points, PROBE_FREE, to);
 
-	return r ? r : attach(b->inuse.alloc, pid, path, points, PROBE_ALLOC, &links->of_allocs);
+	return r ? r : uprobe_link_points(UPROBE_SESSION, b->inuse.alloc, points, PROBE_ALLOC, to);
 }
 
 /* ---- what they have written ---- */

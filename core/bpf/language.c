@@ -30,7 +30,8 @@
 struct base {
 	struct bpf_object *object;
 	int programs; /* its map of programs */
-	bool waits, follows;
+	bool waits;
+	enum uprobe_link_type type;
 };
 
 /* Both objects use the maps of the first; the plugin's own exist only in the second. */
@@ -45,8 +46,7 @@ static int load(const struct base *base, uint32_t unwinder, struct bpf_object *o
 	r = waits_share_maps(object, base->object, true);
 	bpf_object__for_each_program(p, object)
 		bpf_program__set_autoload(p, !strcmp(bpf_program__name(p), "sampler_language"));
-	if (base->follows)
-		inuse_set_type(object);
+	uprobe_link_set_type(object, base->type);
 	if (!r)
 		r = bpf_object__load(object);
 	if (r)
@@ -92,8 +92,8 @@ static int link_and_load(void *arg, char *why, size_t len)
 {
 	const struct job *j = arg;
 	const struct bpf_sampler *b = j->b;
-	const struct base first = {b->object, b->fds.programs, b->waits.sampled, b->inuse.followed};
-	const struct base beside = {b->waits.object, b->waits.programs, true, false};
+	const struct base first = {b->object, b->fds.programs, b->waits.sampled, b->probes.type};
+	const struct base beside = {b->waits.object, b->waits.programs, true, UPROBE_EVENTS};
 	const char *what = sampler_object_wrong_step(plugin_of(b, j->unwinder)), *refusal;
 	int r;
 

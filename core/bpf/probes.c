@@ -70,15 +70,19 @@ static int explain(int r, const struct probe_point *p, char **why)
 	return r;
 }
 
-/* Where probes are put: a file, of one process or of all (-1). */
-struct probe_target {
-	struct probe_links *links;
-	pid_t pid;
-	const char *path;
-};
-
-void probes_prepare(struct bpf_sampler *b, const struct probe_points *points)
+/* The kernel's links are of processes by their first thread. */
+static bool takes_links(const struct bpf_sampler_options *o)
 {
+	const char *given = secure_getenv("FUSEE_UPROBE_LINKS"); /* for tests */
+
+	return !o->leaderless && (!given || strcmp(given, "0") != 0) && uprobe_link_has_multi();
+}
+
+void probes_prepare(struct bpf_sampler *b, const struct bpf_sampler_options *o)
+{
+	const struct probe_points *points = o->probes;
+
+	b->probes.type = o->in_use ? UPROBE_SESSION : takes_links(o) ? UPROBE_MULTI : UPROBE_EVENTS;
 	/* those of allocators are found later */
 	b->probes.used = points->n ? 0 : 1u << PROBE_ALLOC;
 	for (size_t i = 0; i < points->n; i++) {
@@ -140,12 +144,27 @@ int probes_size(const struct bpf_sampler *b)
 	return r ? r : bpf_map__set_max_entries(filters, b->probes.numbers + 1);
 }
 
+/* A link of one place, for which an event would do: one object has programs of one type. */
+static int link_place(const struct bpf_sampler *b, const struct bpf_program *program,
+		      uint64_t offset, const struct probe_target *to,
+		      const struct bpf_uprobe_opts *o)
+{
+	const uint64_t cookie = o->bpf_cookie, counter = o->ref_ctr_offset;
+	const struct uprobe_places at = {&offset, &cookie, &counter, 1, o->retprobe};
+
+	return uprobe_link_add(to->links,
+			       uprobe_link_create(b->probes.type, bpf_program__fd(program), to->pid,
+						  to->path, &at));
+}
+
 static int attach_program(struct bpf_sampler *b, const char *name, const struct probe_point *p,
 			  const struct probe_target *to, struct bpf_uprobe_opts *o)
 {
 	struct bpf_program *program = bpf_object__find_program_by_name(b->object, name);
 	struct bpf_link *link;
 
+	if (program && b->probes.type == UPROBE_MULTI)
+		return link_place(b, program, p->offset, to, o);
 	if (!program || !ARRAY_ROOM(to->links->at, to->links->n, to->links->cap))
 		return program ? -ENOMEM : -ENOENT;
 	link = bpf_program__attach_uprobe_opts(program, to->pid, to->path, p->offset, o);
@@ -210,10 +229,8 @@ static int attach(struct bpf_sampler *b, const struct probe_point *p, uint64_t n
 	if (p->program == PROBE_RETURN)
 		return attach_timed(b, p, number, to);
 	o.ref_ctr_offset = p->semaphore;
-	if (p->filter.operator)
-		o.bpf_cookie = number;
-	if (p->program == PROBE_ALLOC)
-		o.bpf_cookie = ALLOC_COOKIE(p->kind, p->bytes);
+	if (p->filter.operator|| p->program == PROBE_ALLOC)
+		o.bpf_cookie = uprobe_link_cookie(p, number);
 	return attach_program(b, programs[p->program], p, to, &o);
 }
 
@@ -266,22 +283,64 @@ static int watch_process(struct probe_links *links, pid_t pid)
 	return links->watch < 0 ? -errno : 0;
 }
 
-static void close_fd(int fd)
+static void close_watch(struct probe_links *links)
 {
-	if (fd >= 0)
-		close(fd);
+	if (links->ring)
+		munmap(links->ring, (size_t)sysconf(_SC_PAGESIZE));
+	if (links->watch >= 0)
+		close(links->watch);
+	links->ring = NULL;
+	links->watch = -1;
 }
 
 bool bpf_probes_are_put(const struct probe_links *links)
 {
-	return links->n || links->of_frees >= 0 || links->of_allocs >= 0;
+	return links->n || links->nmany;
+}
+
+bool bpf_probes_have_ended(struct probe_links *links, pid_t pid, bool watch_says)
+{
+	bool leaderless = links->nmany && (watch_says || links->leaderless) &&
+			  procfs_living_thread(pid) != pid;
+
+	if (!leaderless)
+		return watch_says || links->leaderless; /* or another thread has exec'ed */
+	if (!links->leaderless) {
+		close_watch(links);
+		links->leaderless = !watch_process(links, pid);
+	}
+	return !links->leaderless;
+}
+
+/* Those of all allocations are one link. */
+static int attach_many(struct bpf_sampler *b, const struct probe_points *points,
+		       const struct probe_target *to)
+{
+	int r = 0;
+
+	if (b->probes.type == UPROBE_MULTI) {
+		const struct bpf_program *alloc = bpf_object__find_program_by_name(
+			b->object, programs[PROBE_ALLOC]);
+
+		r = uprobe_link_points(UPROBE_MULTI, bpf_program__fd(alloc), points, PROBE_ALLOC,
+				       to);
+	}
+	for (size_t i = 0; !r && i < points->n; i++)
+		if (b->probes.type != UPROBE_MULTI || points->at[i].program != PROBE_ALLOC)
+			r = attach(b, &points->at[i], i + 1, to);
+	/* it had memory, which has the probes, if it has it still */
+	if (!r && b->probes.type == UPROBE_MULTI && to->pid > 0 &&
+	    procfs_living_thread(to->pid) != to->pid)
+		r = -EOWNERDEAD;
+	return r;
 }
 
 /* First the watch: if another thread has exec'ed meanwhile, it says so. */
 int bpf_probes_attach_to(struct bpf_sampler *b, pid_t pid, int fd,
 			 const struct probe_points *points, struct probe_links *links)
 {
-	pid_t thread = pid > 0 && !b->inuse.followed ? procfs_living_thread(pid) : pid;
+	bool of_thread = b->probes.type == UPROBE_EVENTS && pid > 0;
+	pid_t thread = of_thread ? procfs_living_thread(pid) : pid;
 	char path[64];
 	const struct probe_target to = {links, thread, path};
 	int r;
@@ -289,10 +348,8 @@ int bpf_probes_attach_to(struct bpf_sampler *b, pid_t pid, int fd,
 	*links = PROBE_LINKS_NONE;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	r = pid <= 0 ? 0 : b->inuse.followed ? watch_process(links, pid) : watch(links, thread);
-	if (!r && b->inuse.followed)
-		r = inuse_attach(b, links, pid, path, points);
-	for (size_t i = 0; !r && !b->inuse.followed && i < points->n; i++)
-		r = attach(b, &points->at[i], i + 1, &to);
+	if (!r)
+		r = b->inuse.followed ? inuse_attach(b, &to, points) : attach_many(b, points, &to);
 	if (r)
 		bpf_probes_detach(links);
 	return r;
@@ -302,12 +359,11 @@ void bpf_probes_detach(struct probe_links *links)
 {
 	for (size_t i = 0; i < links->n; i++)
 		bpf_link__destroy(links->at[i]);
+	for (size_t i = links->nmany; i-- > 0;) /* what frees is put first, and removed last */
+		close(links->many[i]);
 	free(links->at);
-	if (links->ring)
-		munmap(links->ring, (size_t)sysconf(_SC_PAGESIZE));
-	close_fd(links->of_allocs);
-	close_fd(links->of_frees);
-	close_fd(links->watch);
+	free(links->many);
+	close_watch(links);
 	*links = PROBE_LINKS_NONE;
 }
 

@@ -229,6 +229,7 @@ static int load(struct bpf_sampler *b, char **why)
 		r = probes_size(b);
 	if (!r && b->probes.sampled && !b->probes.tracepoints)
 		r = inuse_prepare(b, b->object);
+	uprobe_link_set_type(b->object, b->probes.type);
 	if (!r)
 		r = sampler_object_exclude_languages(b, b->object);
 	if (!r && b->waits.beside)
@@ -301,7 +302,7 @@ static struct bpf_sampler *new_sampler(const struct plugin_set *set,
 	b->inuse.followed = o->probes && o->in_use;
 	b->probes.links = PROBE_LINKS_NONE;
 	if (o->probes)
-		probes_prepare(b, o->probes);
+		probes_prepare(b, o);
 	b->worker = o->worker;
 	b->foreign_pids = !programs_see_our_pids();
 	b->chunks.n = (o->chunks ? o->chunks : chunks_for_cpus()) + 1;

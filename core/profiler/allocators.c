@@ -212,11 +212,12 @@ static void drop_ended(struct allocators *a)
 
 	for (struct probed **at = &a->first; *at;) {
 		struct probed *p = *at;
-		bool ended = polled && bpf_probes_are_put(&p->links) &&
-			     a->polled[i].revents & (POLLIN | POLLHUP);
+		bool says = polled && bpf_probes_are_put(&p->links) &&
+			    a->polled[i].revents & (POLLIN | POLLHUP);
 
 		i += bpf_probes_are_put(&p->links);
-		if (ended || is_unmapped(a, p))
+		if (bpf_probes_have_ended(&p->links, (pid_t)(p->key >> 32), says) ||
+		    is_unmapped(a, p))
 			drop(a, at);
 		else
 			at = &p->next;

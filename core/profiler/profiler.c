@@ -16,6 +16,7 @@
 #include "bpf/sampler_events.h"
 #include "events/probe.h"
 #include "profiler/internal/account.h"
+#include "process/procfs.h"
 #include "profiler/internal/chooser.h"
 #include "stop/rights.h"
 #include "unwind/claims.h"
@@ -62,6 +63,16 @@ static bool has_hits(const struct profiler_options *o)
 	return o->kind && o->kind->probes;
 }
 
+/* Has the first thread of one ended? */
+static bool is_leaderless(const struct profiler_options *o)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; !any && i < o->npids; i++)
+		any = procfs_living_thread(o->pids[i]) != o->pids[i];
+	return any;
+}
+
 static int open_bpf(struct profiler *p, const struct profiler_options *o)
 {
 	const struct bpf_sampler_options bpf = {.table_bytes = o->table_bytes,
@@ -69,6 +80,7 @@ static int open_bpf(struct profiler *p, const struct profiler_options *o)
 						.beside = o->choosers.beside,
 						.probes = has_hits(o) ? o->kind->probes : NULL,
 						.in_use = has_hits(o) && o->kind->in_use,
+						.leaderless = has_hits(o) && is_leaderless(o),
 						.worker = p->worker};
 	enum sampler_choice choice = p->choosers.n || bpf.probes ? SAMPLER_BPF : o->sampler;
 	int r = (o->kind && !p->choosers.n && !bpf.probes) || choice == SAMPLER_STOP

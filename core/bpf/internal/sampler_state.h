@@ -18,6 +18,7 @@
 #include "bpf/publish.h"
 #include "bpf/probes.h"
 #include "bpf/sampler.h"
+#include "bpf/internal/uprobe_link.h"
 #include "inspection/used_pages.h"
 #include "files/files.h"
 
@@ -146,11 +147,12 @@ struct waits {
 };
 
 struct probes {
-	bool sampled;         /* the object is that of probes */
-	uint32_t tracepoints; /* so many are sampled; 0: the object is that of uprobes */
-	uint32_t used;        /* a bit for each enum probe_program of its places */
-	uint32_t numbers;     /* of places, where one has a filter; else 0 */
-	int cpus;             /* map sampler_probe_cpus */
+	bool sampled;               /* the object is that of probes */
+	enum uprobe_link_type type; /* of its programs */
+	uint32_t tracepoints;       /* so many are sampled; 0: the object is that of uprobes */
+	uint32_t used;              /* a bit for each enum probe_program of its places */
+	uint32_t numbers;           /* of places, where one has a filter; else 0 */
+	int cpus;                   /* map sampler_probe_cpus */
 	struct probe_links links;
 };
 
@@ -265,8 +267,8 @@ void waits_close(struct bpf_sampler *);
 
 /* ---- probes.c ---- */
 
-/* What maps have to hold for these places. */
-void probes_prepare(struct bpf_sampler *, const struct probe_points *);
+/* What maps have to hold for these places, and how programs are attached to them. */
+void probes_prepare(struct bpf_sampler *, const struct bpf_sampler_options *);
 /* Before it is loaded. 0 or -errno. */
 int probes_size(const struct bpf_sampler *);
 
@@ -279,13 +281,11 @@ void probes_close(struct bpf_sampler *);
 /* Of an object of probes, before it is loaded: it follows allocations, or has nothing of it. 0 or
  * -errno. */
 int inuse_prepare(const struct bpf_sampler *, struct bpf_object *);
-/* The programs at uprobes are those of sessions. */
-void inuse_set_type(struct bpf_object *);
 /* 0; or -errno and, in *why, a malloc'ed sentence or NULL. */
 int inuse_open(struct bpf_sampler *, char **why);
 void inuse_close(struct bpf_sampler *);
-/* As bpf_probes_attach_to(). */
-int inuse_attach(const struct bpf_sampler *, struct probe_links *, pid_t, const char *path,
+/* 0 or -errno; what is in place then is detached by the caller. */
+int inuse_attach(const struct bpf_sampler *, const struct probe_target *,
 		 const struct probe_points *);
 
 /* ---- mappings.c ---- */

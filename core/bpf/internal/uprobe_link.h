@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Links of programs to many places of a file at once, which the kernel puts and removes together:
+ * it waits once for all of them, where it waits for each event of its own. For one thread.
+ */
+#ifndef BPF_UPROBE_LINK_H
+#define BPF_UPROBE_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bpf/probes.h"
+
+struct bpf_object;
+
+/* Types of enum bpf_attach_type that libbpf may not know. */
+enum uprobe_link_type {
+	UPROBE_EVENTS = 0,   /* no such link: each place has an event */
+	UPROBE_MULTI = 48,   /* BPF_TRACE_UPROBE_MULTI, Linux 6.6 */
+	UPROBE_SESSION = 57, /* BPF_TRACE_UPROBE_SESSION, Linux 6.13 */
+};
+
+struct uprobe_places {
+	const uint64_t *offsets;  /* in the file */
+	const uint64_t *cookies;  /* NULL: none */
+	const uint64_t *counters; /* offsets of those who watch a place, 0: none; NULL: none */
+	uint32_t n;
+	bool returns; /* of the functions that begin there */
+};
+
+/* Sets the type of all programs at uprobes of an object that is not loaded: a program calls only
+ * programs of its own type. */
+void uprobe_link_set_type(struct bpf_object *, enum uprobe_link_type);
+/* Links a program of this type. pid: of the process whose probes they are, which is known by its
+ * first thread; <= 0: all. Returns a descriptor or -errno. */
+int uprobe_link_create(enum uprobe_link_type, int program, pid_t pid, const char *path,
+		       const struct uprobe_places *);
+/* Where probes are put: a file, of one process or of all (-1). */
+struct probe_target {
+	struct probe_links *links;
+	pid_t pid;
+	const char *path;
+};
+
+/* The cookie of a place, by which its program knows it; number: of the place. */
+uint64_t uprobe_link_cookie(const struct probe_point *, uint64_t number);
+/* Adds a link's descriptor, or closes it. 0 or -errno; fd: that, too. */
+int uprobe_link_add(struct probe_links *, int fd);
+/* Links a program to those of the points that are of this kind; there may be none. 0 or -errno. */
+int uprobe_link_points(enum uprobe_link_type, int program, const struct probe_points *,
+		       enum probe_program, const struct probe_target *);
+/* Has the kernel links of sessions? program: of that type. */
+bool uprobe_link_has_sessions(int program);
+/* Has it links of many places that are of one process? Those of the first such kernels were of one
+ * thread. */
+bool uprobe_link_has_multi(void);
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bpf/internal/uprobe_link.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/array.h"
+
+#define OF_RETURNS 1u /* BPF_F_UPROBE_MULTI_RETURN */
+
+/* The part of union bpf_attr that links of uprobes have. */
+struct link_attr {
+	uint32_t program, target, type, flags;
+	uint64_t path, offsets, counters, cookies;
+	uint32_t n, probe_flags;
+	uint32_t pid, pad;
+};
+
+void uprobe_link_set_type(struct bpf_object *object, enum uprobe_link_type type)
+{
+	struct bpf_program *p;
+
+	bpf_object__for_each_program(p, object)
+	{
+		if (type != UPROBE_EVENTS && !strcmp(bpf_program__section_name(p), "uprobe"))
+			bpf_program__set_expected_attach_type(p, (enum bpf_attach_type)type);
+	}
+}
+
+static int create(const struct link_attr *attr)
+{
+	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, attr, sizeof(*attr));
+
+	return fd < 0 ? -errno : fd;
+}
+
+int uprobe_link_create(enum uprobe_link_type type, int program, pid_t pid, const char *path,
+		       const struct uprobe_places *at)
+{
+	return create(&(struct link_attr){.program = (uint32_t)program,
+					  .type = type,
+					  .path = (uintptr_t)path,
+					  .offsets = (uintptr_t)at->offsets,
+					  .cookies = (uintptr_t)at->cookies,
+					  .counters = (uintptr_t)at->counters,
+					  .n = at->n,
+					  .probe_flags = at->returns ? OF_RETURNS : 0,
+					  .pid = pid > 0 ? (uint32_t)pid : 0});
+}
+
+int uprobe_link_add(struct probe_links *links, int fd)
+{
+	if (fd < 0)
+		return fd;
+	if (!ARRAY_ROOM(links->many, links->nmany, links->many_cap)) {
+		close(fd);
+		return -ENOMEM;
+	}
+	links->many[links->nmany++] = fd;
+	return 0;
+}
+
+uint64_t uprobe_link_cookie(const struct probe_point *p, uint64_t number)
+{
+	return p->program == PROBE_ALLOC ? ALLOC_COOKIE(p->kind, p->bytes) : number;
+}
+
+int uprobe_link_points(enum uprobe_link_type type, int program, const struct probe_points *points,
+		       enum probe_program which, const struct probe_target *to)
+{
+	uint64_t *words = calloc(points->n * 3, sizeof(*words)), *cookies = words + points->n,
+		 *counters = cookies + points->n;
+	struct uprobe_places at = {.offsets = words, .cookies = cookies, .counters = counters};
+	int r = words || !points->n ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !r && i < points->n; i++) {
+		const struct probe_point *p = &points->at[i];
+
+		if (p->program != which)
+			continue;
+		words[at.n] = p->offset;
+		cookies[at.n] = uprobe_link_cookie(p, i + 1);
+		counters[at.n++] = p->semaphore;
+	}
+	if (!r && at.n)
+		r = uprobe_link_add(to->links,
+				    uprobe_link_create(type, program, to->pid, to->path, &at));
+	free(words);
+	return r;
+}
+
+/* What a kernel answers to a link at "/", which is no file of code. */
+static int try(enum uprobe_link_type type, int program, uint32_t pid)
+{
+	const uint64_t offset = 0;
+
+	return create(&(struct link_attr){.program = (uint32_t)program,
+					  .type = type,
+					  .path = (uintptr_t) "/",
+					  .offsets = (uintptr_t)&offset,
+					  .n = 1,
+					  .pid = pid});
+}
+
+bool uprobe_link_has_sessions(int program)
+{
+	return try(UPROBE_SESSION, program, 0) == -EBADF;
+}
+
+/* A kernel whose links are of processes refuses this pid before it looks at the path. */
+bool uprobe_link_has_multi(void)
+{
+	const struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, o,
+		    .expected_attach_type = (enum bpf_attach_type)UPROBE_MULTI);
+	int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "nothing", "GPL", nothing, 2, &o);
+	bool has;
+
+	if (program < 0)
+		return false;
+	has = try(UPROBE_MULTI, program, 0) == -EBADF &&
+	      try(UPROBE_MULTI, program, UINT32_MAX) == -EINVAL;
+	close(program);
+	return has;
+}
