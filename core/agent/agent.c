@@ -19,6 +19,7 @@
 #include "net/notify.h"
 #include "process/cgroup.h"
 #include "process/cgroup_namespace.h"
+#include "symbols/probe_points.h"
 
 #define FINISH_NS 3000000000u /* the time for unwinding and symbols of the last samples */
 #define ENDING_NS 20000000u
@@ -161,13 +162,18 @@ static int open_sampling(struct agent *a, const struct plan *plan)
 	struct unwinder_options list[PLAN_MAX_UNWINDERS];
 	struct unwinder_choice unwinders = plan_unwinders(plan, list);
 	struct chooser_options choosers[PLAN_MAX_SAMPLERS];
+	static const struct probe_points found; /* none are known before processes are */
+	const uint64_t alloc_bytes = plan->samplers.alloc_bytes;
 	const struct profiler_options o = {
 		.plugin_dir = a->o.plugin_dir,
 		.cache_dir = a->o.cache_dir,
 		.unwinders = &unwinders,
 		.sampler = (enum sampler_choice)plan->sampler,
 		.period_ns = profiler_period_ns(plan->hz > RING_HZ ? plan->hz : RING_HZ),
-		.choosers = {choosers, plan->samplers.n, true},
+		.choosers = {.at = choosers,
+			     .n = plan->samplers.n,
+			     .beside = true,
+			     .hits = {alloc_bytes ? &found : NULL, (uint32_t)alloc_bytes}},
 		.stack_bytes = (uint32_t)plan->limits.stack_bytes,
 		.ring_bytes = plan->limits.ring_bytes,
 		.kernel = plan->kernel,

@@ -77,7 +77,8 @@ struct wait_periods instances_chosen_periods(const struct plan *plan)
 
 static bool same_samplers(const struct plan *a, const struct plan *b)
 {
-	bool same = a->samplers.n == b->samplers.n;
+	bool same = a->samplers.n == b->samplers.n &&
+		    a->samplers.alloc_bytes == b->samplers.alloc_bytes;
 
 	for (uint32_t i = 0; same && i < a->samplers.n; i++)
 		same = same_instance(a->samplers.list[i], b->samplers.list[i]) &&
@@ -163,6 +164,7 @@ static int new_window(struct attempt *t, const struct plan_instance *plan, struc
 		.profiler = &t->running->sampling->profiler,
 		.period_ns = profiler_period_ns(t->plan->hz),
 		.chosen_periods = instances_chosen_periods(t->plan),
+		.hit_period = (uint32_t)t->plan->samplers.alloc_bytes,
 		.drain = drain,
 		.labels = instances_labels_of,
 		.arg = t->running->sampling,

@@ -29,11 +29,9 @@
 #define PACE_NS 100000000u
 #define FIND_NS 20000000u /* the time of one search for processes */
 #define FIND_PAUSE_NS 200000000u
-#define STOP_EVENTS_NS 500000000u       /* wait for the last process events */
-#define COLLECTED_BYTES (64u << 20)     /* samples of all windows */
-#define WAITING_BYTES (64u << 20)       /* stack copies that wait for tables */
-#define MAX_CLOSED (PLAN_MAX_SINKS * 5) /* windows that wait for symbols */
-#define SYMBOL_BYTES (16u << 20)        /* symbols that are kept for the next window */
+#define STOP_EVENTS_NS 500000000u   /* wait for the last process events */
+#define COLLECTED_BYTES (64u << 20) /* samples of all windows */
+#define WAITING_BYTES (64u << 20)   /* stack copies that wait for tables */
 
 /* ---- samples ---- */
 
@@ -80,6 +78,7 @@ static bool route(void *arg, const struct sample *sample, struct pipeline_route 
 {
 	struct agent_sampling *s = arg;
 	const struct decision *d = decisions_of(s->decisions, sample->pid);
+	bool is_cpu = !sample->chosen.is && !sample->hit.value;
 
 	if (is_paused(s, sample) || !rates_has_sample(s->rates, sample) || !d)
 		return false;
@@ -88,9 +87,9 @@ static bool route(void *arg, const struct sample *sample, struct pipeline_route 
 	r->set = d->set;
 	set_weight(s, sample, r);
 	r->slots = slots_of(s, d->sinks);
-	if (s->more && d->profile && !sample->chosen.is)
+	if (s->more && d->profile && is_cpu)
 		r->slots |= s->more->slots(s->more->arg, d, sample->time);
-	if (r->slots && !sample->chosen.is)
+	if (r->slots && is_cpu)
 		decisions_add_cpu(s->decisions, sample->pid, r->weight_ns);
 	return r->slots;
 }
@@ -375,6 +374,8 @@ static void on_tick(void *arg)
 		if (worker_pending(s->profiler.worker))
 			worker_dispatch(s->profiler.worker);
 	}
+	if (s->allocators)
+		allocators_update(s->allocators);
 	s->ticks++;
 	if (!second)
 		return;
@@ -407,6 +408,7 @@ void agent_sampling_stop(struct agent_sampling *s)
 	uint64_t end = clock_now() + STOP_EVENTS_NS;
 
 	profiler_disable(&s->profiler);
+	allocators_stop(s->allocators);
 	do
 		process_events_drain(s->process_events, false);
 	while (process_events_is_behind(s->process_events) && clock_now() < end);
@@ -432,52 +434,6 @@ void agent_sampling_replan(struct agent_sampling *s, const struct plan *plan,
 			"which costs more (fusee doctor says what it takes)",
 			strerror(-r));
 	decisions_replan(s->decisions, plan->unknown_keep);
-}
-
-/* ---- sweeping ---- */
-
-struct used {
-	const struct collector *const *closed;
-	uint32_t n;
-	const struct pipeline *pipeline;
-};
-
-static bool has_set(const struct collector *c, uint32_t set)
-{
-	for (uint32_t p = 1; p < c->processes.n && p < c->ncollected; p++)
-		if (c->collected[p].set == set)
-			return true;
-	return false;
-}
-
-static bool is_used(void *arg, uint32_t set)
-{
-	const struct used *u = arg;
-
-	for (uint32_t i = 0; i < u->n; i++)
-		if (has_set(u->closed[i], set))
-			return true;
-	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++) {
-		const struct collector *open = pipeline_collector(u->pipeline, i);
-
-		if (open && has_set(open, set))
-			return true;
-	}
-	return false;
-}
-
-void agent_sampling_sweep(struct agent_sampling *s, const struct collector *const *closed,
-			  uint32_t n)
-{
-	const struct collector *all[MAX_CLOSED];
-	struct used u = {all, n, s->profiler.pipeline};
-
-	fusee_assert(n <= MAX_CLOSED);
-	memcpy(all, closed, n * sizeof(closed[0]));
-	if (s->more)
-		u.n += s->more->pending(s->more->arg, all + n, MAX_CLOSED - n);
-	profiler_sweep(&s->profiler, all, u.n, SYMBOL_BYTES);
-	decisions_sweep(s->decisions, is_used, &u);
 }
 
 /* ---- the object ---- */
@@ -565,6 +521,10 @@ int agent_sampling_open(struct agent_sampling *s, const struct profiler_options 
 
 	if (!r)
 		r = open_profiler(s, options);
+	if (!r && options->choosers.hits.probes && allocators_new(&s->allocators, &s->profiler)) {
+		log_error("cannot start: %s", strerror(ENOMEM));
+		r = EX_OSERR;
+	}
 	if (!r) {
 		discoveries_set_opener(s->discoveries, worker_opener(s->profiler.worker));
 		open_moves(s);
@@ -592,6 +552,7 @@ void agent_sampling_close(struct agent_sampling *s)
 	process_events_close(s->process_events);
 	cgroup_moves_close(s->moves);
 	rates_free(s->rates);
+	allocators_free(s->allocators);
 	profiler_close(&s->profiler);
 	targets_free(s->targets);
 }

@@ -13,7 +13,6 @@
 
 #include "base/array.h"
 #include "bpf/internal/sampler_state.h"
-#include "bpf/internal/uprobe_link.h"
 #include "bpf/probes.h"
 
 #define BATCH 4096u
@@ -78,9 +77,9 @@ void inuse_close(struct bpf_sampler *b)
 int inuse_attach(const struct bpf_sampler *b, const struct probe_target *to,
 		 const struct probe_points *points)
 {
-	int r = uprobe_link_points(UPROBE_SESSION, b->inuse.free, points, PROBE_FREE, to);
+	int r = probe_links_put(UPROBE_SESSION, b->inuse.free, points, PROBE_FREE, to);
 
-	return r ? r : uprobe_link_points(UPROBE_SESSION, b->inuse.alloc, points, PROBE_ALLOC, to);
+	return r ? r : probe_links_put(UPROBE_SESSION, b->inuse.alloc, points, PROBE_ALLOC, to);
 }
 
 /* ---- what they have written ---- */

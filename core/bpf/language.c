@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "bpf/internal/sampler_state.h"
 
-#define MAX_MAPS 128u
+#define MAX_MAPS 192u
 #define ATTEMPTS 3u           /* a crash may be a lack of memory */
 #define PAUSE_NS 100000000ull /* before the second, twice as long before the third .. */
 #define MOST_PAUSES 8u        /* .. up to 26 s */
@@ -30,7 +30,7 @@
 struct base {
 	struct bpf_object *object;
 	int programs; /* its map of programs */
-	bool waits;
+	enum sampler_object which;
 	enum uprobe_link_type type;
 };
 
@@ -78,7 +78,7 @@ static int link_and_load_in(const struct job *j, const struct base *base, const 
 	out = memfd_create("sampler", MFD_CLOEXEC);
 	r = out < 0 ? -errno
 		    : linker_join(parts,
-				  sampler_object_parts(j->b, base->waits, (int)j->unwinder, parts),
+				  sampler_object_parts(j->b, base->which, (int)j->unwinder, parts),
 				  out);
 	if (!r)
 		r = sampler_object_open(&object, out);
@@ -92,8 +92,11 @@ static int link_and_load(void *arg, char *why, size_t len)
 {
 	const struct job *j = arg;
 	const struct bpf_sampler *b = j->b;
-	const struct base first = {b->object, b->fds.programs, b->waits.sampled, b->probes.type};
-	const struct base beside = {b->waits.object, b->waits.programs, true, UPROBE_EVENTS};
+	const struct base first = {b->object, b->fds.programs, sampler_object_first(b),
+				   b->probes.type};
+	const struct base waits = {b->waits.object, b->waits.programs, OBJECT_WAITS, UPROBE_EVENTS};
+	const struct base probes = {b->probes.object, b->probes.programs, OBJECT_PROBES,
+				    b->probes.type};
 	const char *what = sampler_object_wrong_step(plugin_of(b, j->unwinder)), *refusal;
 	int r;
 
@@ -104,7 +107,9 @@ static int link_and_load(void *arg, char *why, size_t len)
 	libbpf_log_start();
 	r = link_and_load_in(j, &first, &what);
 	if (!r && b->waits.beside)
-		r = link_and_load_in(j, &beside, &what);
+		r = link_and_load_in(j, &waits, &what);
+	if (!r && b->probes.beside)
+		r = link_and_load_in(j, &probes, &what);
 	refusal = libbpf_log_refusal();
 	if (r)
 		snprintf(why, len, "%s: %s", what, refusal ? refusal : strerror(-r));
@@ -136,6 +141,8 @@ static int start(struct bpf_sampler *b, uint32_t unwinder)
 
 	if (!r && b->waits.beside)
 		r = keep_maps(b->waits.object, keep, &n);
+	if (!r && b->probes.beside)
+		r = keep_maps(b->probes.object, keep, &n);
 	if (r)
 		return r;
 	return loader_start(&b->languages[unwinder].child, "loading it", link_and_load, &j, keep,

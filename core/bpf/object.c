@@ -215,9 +215,15 @@ int sampler_object_check_chooser(const struct fusee_instance *chooser, char **wh
 	return -EINVAL;
 }
 
-uint32_t sampler_object_parts(const struct bpf_sampler *b, bool waits, int language,
+enum sampler_object sampler_object_first(const struct bpf_sampler *b)
+{
+	return b->waits.sampled ? OBJECT_WAITS : b->probes.sampled ? OBJECT_PROBES : OBJECT_TICKS;
+}
+
+uint32_t sampler_object_parts(const struct bpf_sampler *b, enum sampler_object which, int language,
 			      struct linker_part parts[SAMPLER_PARTS])
 {
+	bool waits = which == OBJECT_WAITS;
 	uint32_t n = 0;
 
 	if (waits)
@@ -226,10 +232,10 @@ uint32_t sampler_object_parts(const struct bpf_sampler *b, bool waits, int langu
 						  .to = waits_bpf_end,
 						  .constant = "fusee_samplers",
 						  .value = waits_samplers(b)};
-	else if (b->probes.tracepoints)
+	else if (which == OBJECT_PROBES && b->probes.tracepoints)
 		parts[n++] = (struct linker_part){
 			.name = "tracepoints", .from = tracepoints_bpf, .to = tracepoints_bpf_end};
-	else if (b->probes.sampled)
+	else if (which == OBJECT_PROBES)
 		parts[n++] = (struct linker_part){
 			.name = "probes", .from = probes_bpf, .to = probes_bpf_end};
 	else

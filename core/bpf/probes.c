@@ -31,18 +31,43 @@ static const char *const programs[PROBE_PROGRAMS] = {[PROBE_CALL] = "sampler_pro
 
 int probes_open(struct bpf_sampler *b)
 {
-	int walk = bpf_object__find_map_fd_by_name(b->object, "sampler_probe_walk");
+	int walk = bpf_object__find_map_fd_by_name(b->probes.object, "sampler_probe_walk");
+	struct bpf_program *p = bpf_object__find_program_by_name(b->probes.object, "sampler_tick");
+	int tick = p ? bpf_program__fd(p) : -ENOENT;
 	uint32_t zero = 0;
 
-	b->probes.cpus = bpf_object__find_map_fd_by_name(b->object, "sampler_probe_cpus");
-	if (walk < 0 || b->probes.cpus < 0)
+	b->probes.programs = bpf_object__find_map_fd_by_name(b->probes.object, "sampler_programs");
+	b->probes.cpus = bpf_object__find_map_fd_by_name(b->probes.object, "sampler_probe_cpus");
+	if (walk < 0 || tick < 0 || b->probes.cpus < 0)
 		return -ENOENT;
-	return bpf_map_update_elem(walk, &zero, &b->fds.tick, BPF_ANY) ? -errno : 0;
+	return bpf_map_update_elem(walk, &zero, &tick, BPF_ANY) ? -errno : 0;
+}
+
+/* The object beside that of CPU time. Processes are followed by that. */
+int probes_load_beside(struct bpf_sampler *b)
+{
+	struct bpf_object *object = b->probes.object;
+	struct bpf_program *p;
+	int r = 0;
+
+	bpf_object__for_each_program(p, object)
+	{
+		if (!r && strcmp(bpf_program__section_name(p), "uprobe") != 0)
+			r = bpf_program__set_autoload(p, false);
+	}
+	if (!r)
+		r = probes_size(b);
+	if (!r)
+		r = inuse_prepare(b, object);
+	uprobe_link_set_type(object, b->probes.type);
+	return r ? r : bpf_object__load(object);
 }
 
 void probes_close(struct bpf_sampler *b)
 {
 	bpf_probes_detach(&b->probes.links);
+	if (b->probes.beside)
+		bpf_object__close(b->probes.object);
 }
 
 /* -ENOTSUP: the instruction cannot be probed; -ENOENT: the kernel has no uprobes, since the file
@@ -95,7 +120,7 @@ void probes_prepare(struct bpf_sampler *b, const struct bpf_sampler_options *o)
 
 static int exclude(const struct bpf_sampler *b, const char *program)
 {
-	struct bpf_program *p = bpf_object__find_program_by_name(b->object, program);
+	struct bpf_program *p = bpf_object__find_program_by_name(b->probes.object, program);
 
 	return p ? bpf_program__set_autoload(p, false) : -ENOENT;
 }
@@ -129,8 +154,8 @@ static int exclude_unused(const struct bpf_sampler *b)
 
 int probes_size(const struct bpf_sampler *b)
 {
-	struct bpf_map *calls = bpf_object__find_map_by_name(b->object, "sampler_calls");
-	struct bpf_map *filters = bpf_object__find_map_by_name(b->object, "sampler_filters");
+	struct bpf_map *calls = bpf_object__find_map_by_name(b->probes.object, "sampler_calls");
+	struct bpf_map *filters = bpf_object__find_map_by_name(b->probes.object, "sampler_filters");
 	bool timed = b->probes.used & 1u << PROBE_RETURN;
 	int r;
 
@@ -152,7 +177,7 @@ static int link_place(const struct bpf_sampler *b, const struct bpf_program *pro
 	const uint64_t cookie = o->bpf_cookie, counter = o->ref_ctr_offset;
 	const struct uprobe_places at = {&offset, &cookie, &counter, 1, o->retprobe};
 
-	return uprobe_link_add(to->links,
+	return probe_links_add(to->links,
 			       uprobe_link_create(b->probes.type, bpf_program__fd(program), to->pid,
 						  to->path, &at));
 }
@@ -160,7 +185,7 @@ static int link_place(const struct bpf_sampler *b, const struct bpf_program *pro
 static int attach_program(struct bpf_sampler *b, const char *name, const struct probe_point *p,
 			  const struct probe_target *to, struct bpf_uprobe_opts *o)
 {
-	struct bpf_program *program = bpf_object__find_program_by_name(b->object, name);
+	struct bpf_program *program = bpf_object__find_program_by_name(b->probes.object, name);
 	struct bpf_link *link;
 
 	if (program && b->probes.type == UPROBE_MULTI)
@@ -193,7 +218,7 @@ static int attach_timed(struct bpf_sampler *b, const struct probe_point *p, uint
 /* What the program at this place compares. */
 static int set_filter(struct bpf_sampler *b, const struct probe_point *p, uint32_t number)
 {
-	int map = bpf_object__find_map_fd_by_name(b->object, "sampler_filters");
+	int map = bpf_object__find_map_fd_by_name(b->probes.object, "sampler_filters");
 
 	if (!p->filter.operator)
 		return 0;
@@ -208,7 +233,7 @@ static int attach_tracepoint(struct bpf_sampler *b, const struct probe_point *p,
 	struct bpf_link *link;
 
 	snprintf(name, sizeof(name), TRACEPOINT "%llu", (unsigned long long)number);
-	program = bpf_object__find_program_by_name(b->object, name);
+	program = bpf_object__find_program_by_name(b->probes.object, name);
 	if (!program || !ARRAY_ROOM(to->links->at, to->links->n, to->links->cap))
 		return program ? -ENOMEM : -ENOENT;
 	link = bpf_program__attach_raw_tracepoint(program, p->path);
@@ -230,7 +255,7 @@ static int attach(struct bpf_sampler *b, const struct probe_point *p, uint64_t n
 		return attach_timed(b, p, number, to);
 	o.ref_ctr_offset = p->semaphore;
 	if (p->filter.operator|| p->program == PROBE_ALLOC)
-		o.bpf_cookie = uprobe_link_cookie(p, number);
+		o.bpf_cookie = probe_links_cookie(p, number);
 	return attach_program(b, programs[p->program], p, to, &o);
 }
 
@@ -293,6 +318,11 @@ static void close_watch(struct probe_links *links)
 	links->watch = -1;
 }
 
+bool bpf_probes_have_links(const struct bpf_sampler *b)
+{
+	return b->probes.type != UPROBE_EVENTS;
+}
+
 bool bpf_probes_are_put(const struct probe_links *links)
 {
 	return links->n || links->nmany;
@@ -320,10 +350,9 @@ static int attach_many(struct bpf_sampler *b, const struct probe_points *points,
 
 	if (b->probes.type == UPROBE_MULTI) {
 		const struct bpf_program *alloc = bpf_object__find_program_by_name(
-			b->object, programs[PROBE_ALLOC]);
+			b->probes.object, programs[PROBE_ALLOC]);
 
-		r = uprobe_link_points(UPROBE_MULTI, bpf_program__fd(alloc), points, PROBE_ALLOC,
-				       to);
+		r = probe_links_put(UPROBE_MULTI, bpf_program__fd(alloc), points, PROBE_ALLOC, to);
 	}
 	for (size_t i = 0; !r && i < points->n; i++)
 		if (b->probes.type != UPROBE_MULTI || points->at[i].program != PROBE_ALLOC)
@@ -374,7 +403,7 @@ void bpf_probes_set_period(struct bpf_sampler *b, uint32_t period)
 
 void bpf_probes_counts(const struct bpf_sampler *b, uint64_t counts[PROBE_RESULT_COUNT])
 {
-	int ncpus = b->probes.sampled ? libbpf_num_possible_cpus() : 0;
+	int ncpus = b->probes.object ? libbpf_num_possible_cpus() : 0;
 	struct probe_cpu *cpus = ncpus > 0 ? calloc((size_t)ncpus, sizeof(*cpus)) : NULL;
 	uint32_t zero = 0;
 	bool read = cpus && !bpf_map_lookup_elem(b->probes.cpus, &zero, cpus);

@@ -39,6 +39,8 @@ int bpf_probes_attach(struct bpf_sampler *, const struct probe_points *, char **
  * ended, by which the kernel's links know a process. */
 int bpf_probes_attach_to(struct bpf_sampler *, pid_t, int fd, const struct probe_points *,
 			 struct probe_links *);
+/* Are those of a process one link? */
+bool bpf_probes_have_links(const struct bpf_sampler *);
 bool bpf_probes_are_put(const struct probe_links *);
 /* Have probes of a process ended? watch_says: what poll() has said of `watch`. */
 bool bpf_probes_have_ended(struct probe_links *, pid_t, bool watch_says);

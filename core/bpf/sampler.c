@@ -45,8 +45,8 @@
 static int link_object(struct bpf_sampler *b, char **why)
 {
 	struct linker_part parts[SAMPLER_PARTS];
-	int fd, r = linker_link(parts, sampler_object_parts(b, b->waits.sampled, -1, parts), &fd,
-				why);
+	int fd, r = linker_link(parts, sampler_object_parts(b, sampler_object_first(b), -1, parts),
+				&fd, why);
 
 	if (r)
 		return r;
@@ -203,21 +203,6 @@ static int exclude_processes(struct bpf_sampler *b)
 	return r;
 }
 
-static int open_waits(struct bpf_sampler *b, char **why)
-{
-	int r = 0;
-
-	if (b->waits.beside)
-		r = waits_load_beside(b, possible_cpus(), why);
-	else if (b->waits.sampled)
-		b->waits.object = b->object;
-	if (!r && b->probes.sampled)
-		r = probes_open(b);
-	if (!r && b->inuse.followed)
-		r = inuse_open(b, why);
-	return !r && b->waits.object ? waits_open(b) : r;
-}
-
 static int load(struct bpf_sampler *b, char **why)
 {
 	struct bpf_program *tick = bpf_object__find_program_by_name(b->object, "sampler_tick");
@@ -225,11 +210,13 @@ static int load(struct bpf_sampler *b, char **why)
 
 	if (!r && b->waits.sampled)
 		r = waits_prepare(b, b->object, possible_cpus());
+	b->probes.object = b->probes.sampled ? b->object : NULL;
 	if (!r && b->probes.sampled)
 		r = probes_size(b);
 	if (!r && b->probes.sampled && !b->probes.tracepoints)
 		r = inuse_prepare(b, b->object);
-	uprobe_link_set_type(b->object, b->probes.type);
+	if (b->probes.sampled)
+		uprobe_link_set_type(b->object, b->probes.type);
 	if (!r)
 		r = sampler_object_exclude_languages(b, b->object);
 	if (!r && b->waits.beside)
@@ -248,7 +235,7 @@ static int load(struct bpf_sampler *b, char **why)
 	b->fds.threads = map_fd(b, "sampler_threads");
 	b->fds.programs = map_fd(b, "sampler_programs");
 	r = map_shared(b);
-	return r ? r : open_waits(b, why);
+	return r ? r : sampler_open_others(b, possible_cpus(), why);
 }
 
 static char *explain(int r, const char *what)
@@ -298,7 +285,8 @@ static struct bpf_sampler *new_sampler(const struct plugin_set *set,
 	b->waits.choosers = o->choosers && o->choosers->n ? o->choosers : NULL;
 	b->waits.sampled = b->waits.choosers && !o->beside;
 	b->waits.beside = b->waits.choosers && o->beside;
-	b->probes.sampled = o->probes != NULL;
+	b->probes.beside = o->probes && o->probes_beside;
+	b->probes.sampled = o->probes && !o->probes_beside;
 	b->inuse.followed = o->probes && o->in_use;
 	b->probes.links = PROBE_LINKS_NONE;
 	if (o->probes)
@@ -573,6 +561,9 @@ void bpf_sampler_stats(struct bpf_sampler *b, struct bpf_sampler_stats *s)
 	sum_ticks(b->fds.counts, s->ticks);
 	if (b->waits.beside)
 		sum_ticks(bpf_object__find_map_fd_by_name(b->waits.object, "sampler_counts"),
+			  s->ticks);
+	if (b->probes.beside)
+		sum_ticks(bpf_object__find_map_fd_by_name(b->probes.object, "sampler_counts"),
 			  s->ticks);
 	s->table_bytes = b->slabs.used_words * 4 +
 			 (uint64_t)(b->frames.n - b->frames.nfree) * FRAME_BYTES;

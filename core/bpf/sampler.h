@@ -33,8 +33,9 @@ struct bpf_sampler_options {
 	/* Not NULL: its samples are hits of these: bpf/probes.h. Borrowed for bpf_sampler_open().
 	 */
 	const struct probe_points *probes;
-	bool in_use;     /* their memory is followed until it is freed: bpf/inuse.h */
-	bool leaderless; /* a process is to be probed whose first thread has ended */
+	bool probes_beside; /* ticks are samples too */
+	bool in_use;        /* their memory is followed until it is freed: bpf/inuse.h */
+	bool leaderless;    /* a process is to be probed whose first thread has ended */
 	/* Its cache has the pages of tables that were used; borrowed until
 	 * bpf_sampler_keep_pages(). NULL: none. */
 	struct worker *worker;

@@ -175,31 +175,11 @@ int waits_share_maps(struct bpf_object *to, struct bpf_object *from, bool all)
 	return 0;
 }
 
-static int load_object(struct bpf_sampler *b, uint32_t cpus)
+int waits_load_beside(struct bpf_sampler *b, uint32_t cpus)
 {
-	struct bpf_object *object = b->waits.object;
-	struct bpf_map *copies = bpf_object__find_map_by_name(object, "sampler_copies");
-	int r = copies ? bpf_map__set_max_entries(copies, cpus) : -ENOENT;
+	int r = waits_prepare(b, b->waits.object, cpus);
 
-	if (!r)
-		r = sampler_object_exclude_languages(b, object);
-	if (!r)
-		r = waits_share_maps(object, b->object, false);
-	if (!r)
-		r = waits_prepare(b, object, cpus);
-	return r ? r : bpf_object__load(object);
-}
-
-int waits_load_beside(struct bpf_sampler *b, uint32_t cpus, char **why)
-{
-	struct linker_part parts[SAMPLER_PARTS];
-	int fd, r = linker_link(parts, sampler_object_parts(b, true, -1, parts), &fd, why);
-
-	if (r)
-		return r;
-	r = sampler_object_open(&b->waits.object, fd);
-	close(fd);
-	return r ? r : load_object(b, cpus);
+	return r ? r : bpf_object__load(b->waits.object);
 }
 
 void waits_set_scope(struct bpf_sampler *b)

@@ -130,10 +130,8 @@ static const struct cli_option options[] = {
 	{"rate", 'F', "HZ", "samples a second of CPU time; default 99", CLI_RATE,
 	 MEMBER(session.o.hz)},
 	{"event", 'e', "EVENT",
-	 "what is sampled, in place of CPU time: offcpu (waits; or :hz=N),
-"
-	 "lock, other samplers, alloc, inuse (memory), cycles, page-faults ..,
-"
+	 "what is sampled, in place of CPU time: offcpu (waits; or :hz=N),\n"
+	 "lock, other samplers, alloc, inuse (memory), cycles, page-faults ..,\n"
 	 "sched:sched_switch .., calls, uprobe:PATH:FUNCTION, uretprobe:.., rawtp:..",
 	 CLI_CALL, .set = set_event},
 	{"period", 'c', "N", "a sample for each N events of -e; default by the event", CLI_COUNT,

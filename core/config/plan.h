@@ -83,6 +83,8 @@ struct plan_pulls {
 struct plan_samplers {
 	struct plan_instance **list;
 	uint32_t n;
+	/* sample.alloc: of the bytes that are allocated one in so many is a sample; 0: none. */
+	uint64_t alloc_bytes;
 };
 
 struct plan {

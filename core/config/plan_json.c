@@ -196,6 +196,11 @@ static void put_sample(struct json *j, const struct plan *p)
 	json_flag(j, "threads", p->threads);
 	json_flag(j, "inlines", p->inlines);
 	json_end(j);
+	if (p->samplers.alloc_bytes) {
+		json_open(j, "alloc");
+		json_uint(j, "bytes", p->samplers.alloc_bytes);
+		json_end(j);
+	}
 	for (uint32_t i = 0; i < p->samplers.n; i++) {
 		json_open(j, p->samplers.list[i]->plugin);
 		json_uint(j, "period", p->samplers.list[i]->period);

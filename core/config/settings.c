@@ -59,6 +59,18 @@ static const struct fusee_option cpu[] = {
 	 .doc = "Inlined functions are frames of their own, if debug information describes them."},
 };
 
+static const struct fusee_option alloc[] = {
+	{.name = "bytes",
+	 .type = FUSEE_SIZE,
+	 .offset = offsetof(struct plan, samplers.alloc_bytes),
+	 .def = "512KiB",
+	 .min = 1,
+	 .max = UINT32_MAX,
+	 .doc = "A sample for each so many bytes on average: an allocation of these and more is "
+		"one "
+		"for certain, smaller allocations are by chance. For all targets."},
+};
+
 static const char *const names[] = {[NAMES_LOCAL] = "local", [NAMES_SERVER] = "server", NULL};
 
 static const struct fusee_option metrics[] = {
@@ -304,6 +316,11 @@ const struct plan_settings plan_settings[SETTINGS_N] = {
 	[SETTINGS_SAMPLE_CPU] = {"sample.cpu",
 				 "What is measured: time on a CPU, by samples of the stack.",
 				 TABLE(cpu)},
+	[SETTINGS_SAMPLE_ALLOC] =
+		{"sample.alloc",
+		 "Bytes and objects that targets allocate, by stack, as profiles beside those of "
+		 "CPU time: by probes at the allocators of the files that they map.",
+		 TABLE(alloc)},
 	[SETTINGS_METRICS] = {"metrics", "The agent's own metrics, for Prometheus.",
 			      TABLE(metrics)},
 	[SETTINGS_CONTROL] = {"control", "The socket that fusee ctl connects to.", TABLE(control)},

@@ -17,6 +17,7 @@ struct plan_settings {
 };
 enum plan_settings_group {
 	SETTINGS_SAMPLE_CPU,
+	SETTINGS_SAMPLE_ALLOC,
 	SETTINGS_METRICS,
 	SETTINGS_CONTROL,
 	SETTINGS_BUDGET,

@@ -158,6 +158,30 @@ static void add_budget(const struct ctl *c, struct json_object *o, struct buf *o
 	buf_fini(&b);
 }
 
+/* Appends nothing where allocations are not sampled. */
+static void add_alloc(const struct ctl *c, struct json_object *o, struct buf *out)
+{
+	struct json_object *alloc = json_object_object_get(o, "alloc");
+	uint64_t unprobed = answer_number(alloc, "unprobed");
+	uint64_t unknown = answer_number(alloc, "unknown_files");
+	char number[32];
+	struct buf b = {0};
+
+	if (!json_object_is_type(alloc, json_type_object))
+		return;
+	buf_printf(&b, "%" PRIu64 " allocators of processes are probed, ",
+		   answer_number(alloc, "probed"));
+	buf_printf(&b, "%s calls so far", text_number(number, answer_number(alloc, "calls")));
+	if (unprobed)
+		buf_printf(&b, "; %" PRIu64 " were not probed, at first or to their end: %s",
+			   unprobed, answer_text(alloc, "error"));
+	if (unknown)
+		buf_printf(&b, "; of %" PRIu64 " files it is not known whether they have one",
+			   unknown);
+	answer_line(out, c->width, "alloc", &b);
+	buf_fini(&b);
+}
+
 /* Why profiles wait until a person corrects something. */
 static void add_denied(struct buf *b, struct json_object *sink)
 {
@@ -295,6 +319,7 @@ static void print_status(const struct ctl *c, struct json_object *o, struct buf 
 	buf_fini(&b);
 	add_config(c, o, out);
 	add_sampling(c, o, out);
+	add_alloc(c, o, out);
 	add_cost(c, o, out);
 	add_budget(c, o, out);
 	add_sinks(c, o, out);

@@ -129,6 +129,11 @@ static uint64_t samples_of(const struct collector *c, const struct build_options
 	return n;
 }
 
+static bool is_cpu(const struct build_options *o)
+{
+	return o->part == BUILD_ALL || o->part == BUILD_CPU;
+}
+
 static void put_profile(struct closed *closed, const struct build_options *options)
 {
 	const struct fusee_profile *p;
@@ -140,7 +145,7 @@ static void put_profile(struct closed *closed, const struct build_options *optio
 	if (!r) {
 		const struct sink_window_context *context = &closed->sink->context;
 
-		if (context->built && options->part != BUILD_CHOSEN)
+		if (context->built && is_cpu(options))
 			context->built(context->built_arg, closed->sink->plan, p);
 		delivery_put(closed->sink->delivery, b, p);
 		return;
@@ -160,15 +165,17 @@ static bool is_worth(const struct closed *closed, const struct build_options *o)
 	return samples_of(closed->window.collector, o) || has_lost(closed, o);
 }
 
-/* CPU time and what each sampler chose are profiles of their own. */
+/* CPU time, what each sampler chose, and allocations are profiles of their own. */
 static void put(struct closed *closed, bool one_set, uint32_t set)
 {
 	const struct wait_periods *periods = &closed->sink->context.chosen_periods;
 	struct build_options cpu = options_of(closed, BUILD_CPU, one_set, set),
-			     chosen = options_of(closed, BUILD_CHOSEN, one_set, set);
-	bool any = false;
+			     chosen = options_of(closed, BUILD_CHOSEN, one_set, set),
+			     hits = options_of(closed, BUILD_HITS, one_set, set);
+	uint32_t hit_period = closed->sink->context.hit_period;
+	bool any = hit_period && samples_of(closed->window.collector, &hits);
 
-	if (!periods->n)
+	if (!periods->n && !hit_period)
 		cpu.part = BUILD_ALL;
 	for (uint32_t i = 0; i < periods->n; i++) {
 		chosen.sampler = i;
@@ -182,6 +189,11 @@ static void put(struct closed *closed, bool one_set, uint32_t set)
 		if (is_worth(closed, &chosen))
 			put_profile(closed, &chosen);
 	}
+	hits.event = "alloc_space";
+	hits.hits = true;
+	hits.period_ns = hit_period;
+	if (hit_period && is_worth(closed, &hits))
+		put_profile(closed, &hits);
 }
 
 /* Counts the samples that rules exclude. true: others remain. */

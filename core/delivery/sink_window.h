@@ -22,6 +22,7 @@ struct sink_window_context {
 	uint64_t period_ns; /* of the plan's default rate */
 	/* Of samplers, each of which has profiles of its own. */
 	struct wait_periods chosen_periods;
+	uint32_t hit_period;      /* of allocations, which have profiles of their own; 0: none */
 	void (*drain)(void *arg); /* drains the rings into the open windows */
 	/* The labels of a label set, valid until the next call. */
 	const struct fusee_label *(*labels)(void *arg, uint32_t set, uint32_t *n);

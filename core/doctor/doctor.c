@@ -21,6 +21,7 @@
 #include "console/options.h"
 #include "record/session.h"
 #include "stop/rights.h"
+#include "bpf/probes.h"
 #include "bpf/sampler.h"
 #include "unwind/claims.h"
 #include "events/probe.h"
@@ -190,13 +191,18 @@ static void check_files(struct report *r)
 		add(r, "debug symbols", true, "some, in /usr/lib/debug", NULL);
 }
 
-/* Loads and unloads the BPF sampler itself, with the sampler of a plugin or, NULL, for CPU time. 0,
- * or -errno with the reason. */
-static int try_bpf_sampler(struct fusee_instance *chooser, char **why)
+/* Loads and unloads the BPF sampler itself, with the sampler of a plugin, or beside probes, or,
+ * both NULL, for CPU time. 0, or -errno with the reason. *links: probes of a process are one link.
+ */
+static int try_bpf_sampler(struct fusee_instance *chooser, const struct probe_points *probes,
+			   char **why, bool *links)
 {
 	const struct chooser_set choosers = {.at = {chooser}, .n = chooser ? 1 : 0};
-	struct bpf_sampler_options o = {
-		.table_bytes = 1u << 20, .chunks = 1, .choosers = &choosers};
+	struct bpf_sampler_options o = {.table_bytes = 1u << 20,
+					.chunks = 1,
+					.choosers = &choosers,
+					.probes = probes,
+					.probes_beside = probes};
 	char *plugins = plugin_default_dir();
 	struct bpf_sampler *b = NULL;
 	struct plugin_set set = {0};
@@ -204,6 +210,7 @@ static int try_bpf_sampler(struct fusee_instance *chooser, char **why)
 
 	if (!r)
 		r = bpf_sampler_open(&b, &set, &o, why);
+	*links = b && bpf_probes_have_links(b);
 	bpf_sampler_close(b);
 	plugin_set_close(&set);
 	free(plugins);
@@ -239,8 +246,9 @@ static void check_bpf(struct report *r)
 {
 	bool btf = !access("/sys/kernel/btf/vmlinux", R_OK), denied;
 	char *why = NULL, *costs = NULL, line[128] = "", *end;
+	bool links;
 	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
-	int bpf = try_bpf_sampler(NULL, &why);
+	int bpf = try_bpf_sampler(NULL, NULL, &why, &links);
 
 	if (f) {
 		if (!fgets(line, sizeof(line), f))
@@ -267,6 +275,32 @@ static void check_bpf(struct report *r)
 	}
 }
 
+/* Allocations, and other probes: those of a process are one link, or each is an event. */
+static void check_probes(struct report *r)
+{
+	static const struct probe_points none;
+	char *why = NULL, *costs = NULL;
+	bool links, events = !access("/sys/bus/event_source/devices/uprobe/type", F_OK);
+	int err = try_bpf_sampler(NULL, &none, &why, &links);
+
+	if (!err && !links && !events)
+		err = -EOPNOTSUPP;
+	if (err && asprintf(&costs, "record -e alloc and sample.alloc do not work (%s)",
+			    why                  ? why
+			    : err == -EOPNOTSUPP ? "no uprobes: CONFIG_UPROBE_EVENTS"
+						 : strerror(-err)) < 0)
+		r->no_memory = true;
+	add(r, "probes, allocations", !err,
+	    err     ? costs
+	    : links ? "those of a process are removed at once"
+		    : "each is removed alone, some 30 ms (Linux 6.10 removes them at once)",
+	    err == -EPERM || err == -EACCES
+		    ? "run fusee as root, or give it CAP_BPF and CAP_PERFMON"
+		    : NULL);
+	free(costs);
+	free(why);
+}
+
 static void check_sampler(struct report *r, const struct fusee_plugin *d)
 {
 	const struct chooser_options o = {.descriptor = d, .where = ""};
@@ -274,9 +308,10 @@ static void check_sampler(struct report *r, const struct fusee_plugin *d)
 	struct fusee_instance *in = NULL;
 	char *why = NULL, *costs = NULL, lacks[256] = "";
 	int err = plugin_sampler_open(&o, &in, &why);
+	bool links;
 
 	if (!err)
-		err = try_bpf_sampler(in, &why);
+		err = try_bpf_sampler(in, NULL, &why, &links);
 	if (err && asprintf(&costs, "record -e %s does not work (%s)", d->name,
 			    why ? why : strerror(-err)) < 0)
 		r->no_memory = true;
@@ -503,6 +538,7 @@ static void run_checks(struct report *r, struct probe_perf *perf)
 	check_cgroups(r);
 	check_bpf(r);
 	check_samplers(r);
+	check_probes(r);
 	check_unwinders(r);
 }
 

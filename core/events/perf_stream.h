@@ -46,6 +46,7 @@ struct perf_stream_options {
 	bool cpus;
 	bool waits;          /* of these CPUs or of `all`: only what samplers choose, with bpf */
 	uint32_t hit_period; /* likewise: hits of probes, whose value it is; 0: none is */
+	bool hits_beside;    /* .. beside what else is sampled */
 	/* Of samplers of plugins: with `waits`, or beside what else is sampled. */
 	struct wait_periods wait_periods;
 	bool on_exec;                  /* sampling begins when pids[0] execs */

@@ -241,14 +241,16 @@ static int plugin_constructor(lua_State *L)
 	return 1;
 }
 
-/* sample.cpu {..}, and sample.NAME {..} of a sampler. Upvalue 1: the kind. */
+/* sample.cpu {..}, sample.alloc {..}, and sample.NAME {..} of a sampler. Upvalue 1: the kind. */
 static int sample_constructor(lua_State *L)
 {
 	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+	bool is_alloc = !strcmp(name, "alloc");
 
-	if (strcmp(name, "cpu") != 0)
+	if (strcmp(name, "cpu") != 0 && !is_alloc)
 		return plugin_constructor(L);
-	lua_pushlightuserdata(L, (void *)&plan_settings[SETTINGS_SAMPLE_CPU]);
+	lua_pushlightuserdata(
+		L, (void *)&plan_settings[is_alloc ? SETTINGS_SAMPLE_ALLOC : SETTINGS_SAMPLE_CPU]);
 	lua_pushcclosure(L, configure, 1);
 	return 1;
 }

@@ -83,7 +83,10 @@ static const char *scalar(lua_State *L, struct reading *r, const struct fusee_op
 		if (lua_isboolean(L, -1))
 			return lua_toboolean(L, -1) ? "true" : "false";
 		break;
+	case FUSEE_SIZE: /* also bytes, which a script may have computed */
 	case FUSEE_INT:
+		if (o->type == FUSEE_SIZE && lua_type(L, -1) != LUA_TNUMBER)
+			return plain_string(L, r, o);
 		if (lua_type(L, -1) != LUA_TNUMBER)
 			break;
 		snprintf(number, 40, "%lld", (long long)lua_tointegerx(L, -1, &is_integer));

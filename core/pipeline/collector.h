@@ -29,8 +29,10 @@ struct sample_key {
 	uint32_t reason;  /* of the pipeline's loss_account; 0: complete */
 	uint32_t part;    /* of a sampler: struct fusee_sampler_part.label + 1; 0: of an event */
 	uint32_t cpu;     /* and 1, if samples have times; 0: not known */
-	uint32_t sampler; /* of a part: the sampler's number; else 0 */
+	uint32_t sampler; /* of a part: the sampler's number; COLLECTED_HIT: of a probe; else 0 */
 };
+
+#define COLLECTED_HIT UINT32_MAX
 
 /* Of a sample that represents a weight, as it is of a hit of that value: the hits. */
 #define HIT_PARTS 1024u

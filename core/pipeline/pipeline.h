@@ -130,6 +130,8 @@ bool pipeline_is_pending(const struct pipeline *);
 /* Grows with each record that says that a selected process has code which the kernel may not know:
  * an exec, a mapping, a stack that was not unwound in the kernel. */
 uint64_t pipeline_new_code(const struct pipeline *);
+/* Whether this process is sampled, by options.selected. */
+bool pipeline_selects(const struct pipeline *, pid_t pid);
 /* The result of options.selected for this process has changed. */
 void pipeline_selection_changed(struct pipeline *, pid_t pid);
 /* Waits for the worker and unwinds all samples that wait. No sample may follow. */

@@ -77,7 +77,7 @@ void pipeline_map(struct pipeline *p, struct process *proc, uint64_t since,
 	pipeline_put_memory(p, proc, &to);
 }
 
-static bool is_selected(const struct pipeline *p, pid_t pid)
+bool pipeline_selects(const struct pipeline *p, pid_t pid)
 {
 	return !p->o.selected || p->o.selected(p->o.arg, pid);
 }
@@ -88,7 +88,7 @@ static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_m
 	struct process *proc = NULL;
 	uint64_t began;
 
-	if (is_selected(p, pid))
+	if (pipeline_selects(p, pid))
 		proc = process_get(p->processes, pid);
 	p->stats.new_code += proc != NULL;
 	if (!proc || !budget_allows(p, proc, clock_now()))
@@ -104,7 +104,7 @@ static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_m
 /* Whether the process is sampled: events of a CPU have records of all processes. */
 static bool is_followed(struct pipeline *p, pid_t pid)
 {
-	return is_selected(p, pid) || process_find(p->processes, pid);
+	return pipeline_selects(p, pid) || process_find(p->processes, pid);
 }
 
 static void on_comm(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *comm, bool exec)
@@ -115,7 +115,7 @@ static void on_comm(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *
 	if (!is_followed(p, pid))
 		return;
 	if (exec) {
-		p->stats.new_code += is_selected(p, pid);
+		p->stats.new_code += pipeline_selects(p, pid);
 		proc = process_find(p->processes, pid);
 		if (proc)
 			kernel_view_withdraw(&p->views, proc);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/array.h"
@@ -324,13 +325,14 @@ static void see_file(struct allocators *a, pid_t pid, struct file *f)
 static void see(void *arg, struct process *proc)
 {
 	struct allocators *a = arg;
-	struct process_tree *tree = a->profiler->tree;
+	const struct profiler *p = a->profiler;
+	bool of_process = p->tree || p->dynamic; /* not of all that map a file */
 
-	if (proc->ended || (tree && !process_tree_has(tree, proc->pid)))
+	if (proc->ended || !pipeline_selects(p->pipeline, proc->pid))
 		return;
 	for (uint32_t i = 0; i < proc->n; i++)
 		if (proc->mappings[i].file)
-			see_file(a, tree ? proc->pid : -1, proc->mappings[i].file);
+			see_file(a, of_process ? proc->pid : -1, proc->mappings[i].file);
 }
 
 void allocators_update(struct allocators *a)
@@ -358,11 +360,26 @@ void allocators_prepare(struct allocators *a)
 	}
 }
 
+const char *allocators_explain(int err)
+{
+	switch (err) {
+	case -E2BIG:
+		return "too many run at once";
+	case -EOWNERDEAD:
+		return "the first thread of the process has ended";
+	case -EREMOTE:
+		return "they are on a file system that can keep readers waiting";
+	default:
+		return strerror(-err);
+	}
+}
+
 struct allocator_counts allocators_counts(const struct allocators *a)
 {
 	struct allocator_counts c = a->counts;
 
 	c.files = allocator_search_found(a->search);
+	c.now = a->n;
 	return c;
 }
 

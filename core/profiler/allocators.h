@@ -2,7 +2,7 @@
 /*
  * Probes at the functions of allocators: of the C library, or of any program or library that brings
  * its own. They are found by name in each file that a sampled process maps, when that is known, and
- * are of that process only. For the thread of the profiler.
+ * are of that process only, unless all processes are recorded. For the thread of the profiler.
  */
 #ifndef PROFILER_ALLOCATORS_H
 #define PROFILER_ALLOCATORS_H
@@ -27,11 +27,15 @@ void allocators_stop(struct allocators *);
 struct allocator_counts {
 	uint32_t files;     /* that have an allocator */
 	uint32_t processes; /* with probes, once for each such file of each */
+	uint32_t now;       /* of these, that have not ended */
 	uint32_t unprobed;  /* likewise without, at first or to their end */
 	/* Why, the last; 0: all have probes. -E2BIG: there are too many; -EREMOTE: a file is on a
 	 * file system that can keep readers waiting. */
 	int err;
 };
+
+/* Such a reason in words. */
+const char *allocators_explain(int err);
 
 struct allocator_counts allocators_counts(const struct allocators *);
 /* Calls each() for a few of the files of which it is not known whether they have an allocator.

@@ -13,8 +13,9 @@
 struct profiler;
 struct profiler_window;
 
-/* Which samples of a collector are in a profile: all, or of CPU time, or of one sampler. */
-enum build_part { BUILD_ALL, BUILD_CPU, BUILD_CHOSEN };
+/* Which samples of a collector are in a profile: all, or of CPU time, or of one sampler, or hits of
+ * probes. */
+enum build_part { BUILD_ALL, BUILD_CPU, BUILD_CHOSEN, BUILD_HITS };
 
 /* Borrowed for the call. */
 struct build_options {

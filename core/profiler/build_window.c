@@ -40,7 +40,9 @@ static bool is_in_part(const struct build_options *o, const struct sample_key *k
 {
 	if (o->part == BUILD_CHOSEN)
 		return k->part && k->sampler == o->sampler;
-	return o->part == BUILD_ALL || !k->part;
+	if (o->part == BUILD_HITS)
+		return k->sampler == COLLECTED_HIT;
+	return o->part == BUILD_ALL || (!k->part && k->sampler != COLLECTED_HIT);
 }
 
 bool build_has(const struct build_options *o, const struct collector *c, const struct sample_key *k)
@@ -87,7 +89,8 @@ static uint64_t lost_of_part(const struct loss_account *a, uint32_t reason,
 			     const struct build_options *o)
 {
 	if (a->counts[reason].stage != LOSS_TICK ||
-	    (reason == LOSS_WAIT_LATE) != (o->part == BUILD_CHOSEN))
+	    (reason == LOSS_WAIT_LATE) != (o->part == BUILD_CHOSEN) ||
+	    (reason == LOSS_HIT_DURING_ANOTHER) != (o->part == BUILD_HITS))
 		return 0;
 	return o->part == BUILD_CHOSEN ? a->late[o->sampler] : a->counts[reason].n;
 }

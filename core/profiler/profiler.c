@@ -16,8 +16,8 @@
 #include "bpf/sampler_events.h"
 #include "events/probe.h"
 #include "profiler/internal/account.h"
-#include "process/procfs.h"
 #include "profiler/internal/chooser.h"
+#include "profiler/internal/hits.h"
 #include "stop/rights.h"
 #include "unwind/claims.h"
 
@@ -56,36 +56,20 @@ static int open_worker(struct profiler *p, const struct profiler_options *o)
 	return r ? EX_OSERR : 0;
 }
 
-#define HIT_RINGS_NS 2000000u /* rings have room as for samples of CPU time of this period */
-
-static bool has_hits(const struct profiler_options *o)
-{
-	return o->kind && o->kind->probes;
-}
-
-/* Has the first thread of one ended? */
-static bool is_leaderless(const struct profiler_options *o)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; !any && i < o->npids; i++)
-		any = procfs_living_thread(o->pids[i]) != o->pids[i];
-	return any;
-}
-
 static int open_bpf(struct profiler *p, const struct profiler_options *o)
 {
-	const struct bpf_sampler_options bpf = {.table_bytes = o->table_bytes,
-						.choosers = &p->choosers,
-						.beside = o->choosers.beside,
-						.probes = has_hits(o) ? o->kind->probes : NULL,
-						.in_use = has_hits(o) && o->kind->in_use,
-						.leaderless = has_hits(o) && is_leaderless(o),
-						.worker = p->worker};
-	enum sampler_choice choice = p->choosers.n || bpf.probes ? SAMPLER_BPF : o->sampler;
-	int r = (o->kind && !p->choosers.n && !bpf.probes) || choice == SAMPLER_STOP
-			? 0
-			: bpf_sampler_choose(&p->bpf, choice, &p->unwinders, &bpf, &p->no_bpf);
+	struct bpf_sampler_options bpf = {.table_bytes = o->table_bytes,
+					  .choosers = &p->choosers,
+					  .beside = o->choosers.beside,
+					  .worker = p->worker};
+	enum sampler_choice choice = o->sampler;
+	int r = 0;
+
+	hits_set_bpf(o, &bpf);
+	if (p->choosers.n || bpf.probes)
+		choice = SAMPLER_BPF;
+	if ((!o->kind || p->choosers.n || bpf.probes) && choice != SAMPLER_STOP)
+		r = bpf_sampler_choose(&p->bpf, choice, &p->unwinders, &bpf, &p->no_bpf);
 
 	/* profiler_prepare() awaits those of processes that run, and has the others loaded after
 	 * them */
@@ -176,11 +160,10 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 		.all = o->all,
 		.dynamic = o->dynamic,
 		.on_exec = o->held,
-		.kind = chooser_takes_all(o) || has_hits(o) ? NULL : o->kind,
+		.kind = chooser_takes_all(o) ? NULL : o->kind,
 		.waits = chooser_takes_all(o),
 		.wait_periods = p->wait_periods,
-		.hit_period = has_hits(o) ? (uint32_t)o->period_ns : 0,
-		.period_ns = has_hits(o) ? HIT_RINGS_NS : o->period_ns,
+		.period_ns = o->period_ns,
 		.stack_bytes = o->stack_bytes,
 		.ring_bytes = o->ring_bytes,
 		.kernel = o->kernel,
@@ -188,6 +171,7 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 	};
 	int r = -ENOTSUP;
 
+	hits_set_stream(o, &stream);
 	if (stream.waits || stream.wait_periods.n || stream.hit_period)
 		return open_waits(p, o, &stream);
 	if (p->bpf && o->npids && bpf_rates_work(p->bpf))

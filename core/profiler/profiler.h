@@ -36,14 +36,21 @@ struct profiler_memory {
 	uint64_t waiting; /* as waiting_bytes of struct pipeline_options */
 };
 
-/* Borrowed for profiler_open(), except pids, which are borrowed until profiler_close(). */
+/* Hits of probes beside CPU time; where there are none, of allocations. */
+struct profiler_hits {
+	const struct probe_points *probes; /* borrowed until profiler_close(); NULL: none */
+	uint32_t period;
+};
+
 /* The samplers of plugins that choose samples, in the BPF sampler. */
 struct profiler_choosers {
 	const struct chooser_options *at; /* borrowed for profiler_open() */
 	uint32_t n;
-	bool beside; /* CPU time is sampled, too */
+	bool beside;               /* CPU time is sampled, too */
+	struct profiler_hits hits; /* .. and these, too */
 };
 
+/* Borrowed for profiler_open(), except pids, which are borrowed until profiler_close(). */
 struct profiler_options {
 	const char *plugin_dir;
 	const char *cache_dir;                   /* unwind tables on disk; NULL: none are kept */

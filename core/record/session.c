@@ -180,8 +180,8 @@ static void set_event(struct session *s, struct profiler_options *o)
 {
 	o->kind = *s->o.event.name ? &s->o.event : NULL;
 	o->period_ns = session_period(s);
-	o->choosers = (struct profiler_choosers){s->o.choosers.at, s->o.choosers.n,
-						 session_is_beside(&s->o)};
+	o->choosers = (struct profiler_choosers){
+		s->o.choosers.at, s->o.choosers.n, session_is_beside(&s->o), {0}};
 }
 
 static int open_profiler(struct session *s)

@@ -249,12 +249,7 @@ static void print_unprobed(const struct session *s)
 	c = allocators_counts(s->allocators);
 	if (c.unprobed)
 		log_warning("%u allocators of processes were not probed%s: %s", c.unprobed,
-			    c.err == -E2BIG ? ", or later" : "",
-			    c.err == -E2BIG        ? "too many run at once"
-			    : c.err == -EOWNERDEAD ? "the first thread of the process has ended"
-			    : c.err == -EREMOTE
-				    ? "they are on a file system that can keep readers waiting"
-				    : strerror(-c.err));
+			    c.err == -E2BIG ? ", or later" : "", allocators_explain(c.err));
 	print_unknown(s->allocators);
 }
 

@@ -18,6 +18,7 @@
 #include "policy/discoveries.h"
 #include "policy/rates.h"
 #include "target/target.h"
+#include "profiler/allocators.h"
 #include "profiler/profiler.h"
 
 /* Windows of pulls, in addition to those of the sinks. */
@@ -46,6 +47,7 @@ struct agent_sampling {
 	struct process_events *process_events;
 	struct loop_watch *process_watch; /* the descriptor of process_events */
 	struct cgroup_moves *moves;       /* NULL: moves are not counted */
+	struct allocators *allocators;    /* NULL: allocations are not sampled */
 	const struct plan *plan;          /* borrowed; of the decisions */
 	/* By the bits of decision->sinks: the bit of the pipeline's slot; 0: no window. */
 	uint64_t slots[PLAN_MAX_SINKS];

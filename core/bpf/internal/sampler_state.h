@@ -18,7 +18,7 @@
 #include "bpf/publish.h"
 #include "bpf/probes.h"
 #include "bpf/sampler.h"
-#include "bpf/internal/uprobe_link.h"
+#include "programs/uprobe_link.h"
 #include "inspection/used_pages.h"
 #include "files/files.h"
 
@@ -148,11 +148,14 @@ struct waits {
 
 struct probes {
 	bool sampled;               /* the object is that of probes */
+	bool beside;                /* there is another object with probes, beside CPU time */
+	struct bpf_object *object;  /* with the programs at probes; NULL: none are sampled */
 	enum uprobe_link_type type; /* of its programs */
 	uint32_t tracepoints;       /* so many are sampled; 0: the object is that of uprobes */
 	uint32_t used;              /* a bit for each enum probe_program of its places */
 	uint32_t numbers;           /* of places, where one has a filter; else 0 */
 	int cpus;                   /* map sampler_probe_cpus */
+	int programs;               /* map sampler_programs of an object beside */
 	struct probe_links links;
 };
 
@@ -211,10 +214,15 @@ struct bpf_sampler {
 int sampler_object_choose(struct bpf_sampler *, char **why);
 /* Is it an unwinder of code, and no labeler? */
 bool sampler_object_is_language(const struct fusee_unwinder_ops *);
+/* What runs the walk: ticks of events, samplers of plugins, or probes. */
+enum sampler_object { OBJECT_TICKS, OBJECT_WAITS, OBJECT_PROBES };
+
+/* The first object. */
+enum sampler_object sampler_object_first(const struct bpf_sampler *);
 /* The objects that are linked into one: the program, the native steps, those of labelers and,
- * unless `language` is -1, the step of this language unwinder. waits: of the programs that choose
- * samples, the plugin's included. Returns how many. */
-uint32_t sampler_object_parts(const struct bpf_sampler *, bool waits, int language,
+ * unless `language` is -1, the step of this language unwinder; else, of waits, the plugins'.
+ * Returns how many. */
+uint32_t sampler_object_parts(const struct bpf_sampler *, enum sampler_object, int language,
 			      struct linker_part parts[SAMPLER_PARTS]);
 /* Reads the programs and maps of the linked object in a file; does not load them. 0 or -errno. */
 int sampler_object_open(struct bpf_object **ret, int fd);
@@ -253,9 +261,10 @@ static inline uint32_t waits_samplers(const struct bpf_sampler *b)
 }
 /* Counts processes of sampler_rates with this pid, if there are samplers. */
 void waits_count(struct bpf_sampler *, pid_t pid, uint32_t more);
-/* Loads the object of waits beside that of CPU time, which is loaded. 0; or -errno and, in *why, a
- * malloc'ed sentence or NULL. */
-int waits_load_beside(struct bpf_sampler *, uint32_t cpus, char **why);
+/* Loads an object, which is linked, beside that of CPU time, which is loaded; its languages are
+ * excluded, and maps are shared. 0 or -errno. */
+int waits_load_beside(struct bpf_sampler *, uint32_t cpus);
+int probes_load_beside(struct bpf_sampler *);
 /* Lets an object use maps of another that is loaded, by their names: all, or, of two objects whose
  * programs may interrupt one another, those that are not of a program's own. 0 or -errno. */
 int waits_share_maps(struct bpf_object *to, struct bpf_object *from, bool all);
@@ -265,6 +274,28 @@ int waits_open(struct bpf_sampler *);
 void waits_set_scope(struct bpf_sampler *);
 void waits_close(struct bpf_sampler *);
 
+/* ---- beside.c ---- */
+
+/* Opens what is sampled beside CPU time, and what the first object has of it. 0; or -errno and, in
+ * *why, a malloc'ed sentence or NULL. */
+int sampler_open_others(struct bpf_sampler *, uint32_t cpus, char **why);
+
+/* ---- probe_links.c ---- */
+
+/* Where probes are put: a file, of one process or of all (-1). */
+struct probe_target {
+	struct probe_links *links;
+	pid_t pid;
+	const char *path;
+};
+
+/* The cookie of a place, by which its program knows it; number: of the place. */
+uint64_t probe_links_cookie(const struct probe_point *, uint64_t number);
+/* Adds a link's descriptor, or closes it. 0 or -errno; fd: that, too. */
+int probe_links_add(struct probe_links *, int fd);
+/* Links a program to those of the points that are of this kind; there may be none. 0 or -errno. */
+int probe_links_put(enum uprobe_link_type, int program, const struct probe_points *,
+		    enum probe_program, const struct probe_target *);
 /* ---- probes.c ---- */
 
 /* What maps have to hold for these places, and how programs are attached to them. */

@@ -62,6 +62,6 @@ static inline bool perf_stream_has_waits(const struct perf_stream *s)
 /* Its events have no ticks that are samples: they bring the sideband. */
 static inline bool perf_stream_is_silent(const struct perf_stream *s)
 {
-	return s->o.waits || s->o.hit_period;
+	return s->o.waits || (s->o.hit_period && !s->o.hits_beside);
 }
 #endif

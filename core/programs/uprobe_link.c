@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bpf/internal/uprobe_link.h"
+#include "programs/uprobe_link.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "base/array.h"
 
 #define OF_RETURNS 1u /* BPF_F_UPROBE_MULTI_RETURN */
 
@@ -51,47 +48,6 @@ int uprobe_link_create(enum uprobe_link_type type, int program, pid_t pid, const
 					  .n = at->n,
 					  .probe_flags = at->returns ? OF_RETURNS : 0,
 					  .pid = pid > 0 ? (uint32_t)pid : 0});
-}
-
-int uprobe_link_add(struct probe_links *links, int fd)
-{
-	if (fd < 0)
-		return fd;
-	if (!ARRAY_ROOM(links->many, links->nmany, links->many_cap)) {
-		close(fd);
-		return -ENOMEM;
-	}
-	links->many[links->nmany++] = fd;
-	return 0;
-}
-
-uint64_t uprobe_link_cookie(const struct probe_point *p, uint64_t number)
-{
-	return p->program == PROBE_ALLOC ? ALLOC_COOKIE(p->kind, p->bytes) : number;
-}
-
-int uprobe_link_points(enum uprobe_link_type type, int program, const struct probe_points *points,
-		       enum probe_program which, const struct probe_target *to)
-{
-	uint64_t *words = calloc(points->n * 3, sizeof(*words)), *cookies = words + points->n,
-		 *counters = cookies + points->n;
-	struct uprobe_places at = {.offsets = words, .cookies = cookies, .counters = counters};
-	int r = words || !points->n ? 0 : -ENOMEM;
-
-	for (size_t i = 0; !r && i < points->n; i++) {
-		const struct probe_point *p = &points->at[i];
-
-		if (p->program != which)
-			continue;
-		words[at.n] = p->offset;
-		cookies[at.n] = uprobe_link_cookie(p, i + 1);
-		counters[at.n++] = p->semaphore;
-	}
-	if (!r && at.n)
-		r = uprobe_link_add(to->links,
-				    uprobe_link_create(type, program, to->pid, to->path, &at));
-	free(words);
-	return r;
 }
 
 /* What a kernel answers to a link at "/", which is no file of code. */

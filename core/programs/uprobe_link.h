@@ -3,15 +3,13 @@
  * Links of programs to many places of a file at once, which the kernel puts and removes together:
  * it waits once for all of them, where it waits for each event of its own. For one thread.
  */
-#ifndef BPF_UPROBE_LINK_H
-#define BPF_UPROBE_LINK_H
+#ifndef PROGRAMS_UPROBE_LINK_H
+#define PROGRAMS_UPROBE_LINK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-#include "bpf/probes.h"
 
 struct bpf_object;
 
@@ -37,20 +35,6 @@ void uprobe_link_set_type(struct bpf_object *, enum uprobe_link_type);
  * first thread; <= 0: all. Returns a descriptor or -errno. */
 int uprobe_link_create(enum uprobe_link_type, int program, pid_t pid, const char *path,
 		       const struct uprobe_places *);
-/* Where probes are put: a file, of one process or of all (-1). */
-struct probe_target {
-	struct probe_links *links;
-	pid_t pid;
-	const char *path;
-};
-
-/* The cookie of a place, by which its program knows it; number: of the place. */
-uint64_t uprobe_link_cookie(const struct probe_point *, uint64_t number);
-/* Adds a link's descriptor, or closes it. 0 or -errno; fd: that, too. */
-int uprobe_link_add(struct probe_links *, int fd);
-/* Links a program to those of the points that are of this kind; there may be none. 0 or -errno. */
-int uprobe_link_points(enum uprobe_link_type, int program, const struct probe_points *,
-		       enum probe_program, const struct probe_target *);
 /* Has the kernel links of sessions? program: of that type. */
 bool uprobe_link_has_sessions(int program);
 /* Has it links of many places that are of one process? Those of the first such kernels were of one
