@@ -74,10 +74,10 @@ struct {
 	__uint(max_entries, MAX_SAMPLERS);
 	__uint(map_flags, 1024 /* MMAPABLE */);
 	__type(key, __u32);
-	__type(value, struct fusee_sampler_scope);
+	__type(value, struct fusee_scope);
 } sampler_scope SEC(".maps");
 
-FUSEE_FN struct fusee_sampler_scope *scope_of(__u32 sampler)
+FUSEE_FN struct fusee_scope *scope_of(__u32 sampler)
 {
 	return fusee_bpf_map_lookup_elem(&sampler_scope, &sampler);
 }
@@ -85,7 +85,7 @@ FUSEE_FN struct fusee_sampler_scope *scope_of(__u32 sampler)
 FUSEE_FN void count_rates(__u32 tgid, __u32 more)
 {
 	for (__u32 i = 0; i < MAX_SAMPLERS && i < fusee_samplers; i++) {
-		struct fusee_sampler_scope *s = scope_of(i);
+		struct fusee_scope *s = scope_of(i);
 
 		if (s)
 			__sync_fetch_and_add(&s->entries[tgid % FUSEE_SAMPLER_ENTRIES], more);

@@ -45,7 +45,7 @@ FUSEE_FN struct wait_cpu *wait_cpu(__u32 sampler)
 
 /* ---- which processes, and since when ---- */
 
-FUSEE_OF_CORE const struct fusee_sampler_scope *fusee_sampler_scope_of(__u32 sampler)
+FUSEE_OF_CORE const struct fusee_scope *fusee_sampler_scope_of(__u32 sampler)
 {
 	return scope_of(sampler);
 }
@@ -108,7 +108,7 @@ FUSEE_OF_CORE __u64 fusee_sampler_time(void)
 
 FUSEE_OF_CORE __u64 fusee_sampler_chance_of(__u32 sampler, __u64 value)
 {
-	struct fusee_sampler_scope *s = scope_of(sampler);
+	struct fusee_scope *s = scope_of(sampler);
 	__u64 period = s ? READ_ONCE(s->period) : 0;
 	struct wait_cpu *cpu = wait_cpu(sampler);
 

@@ -66,18 +66,18 @@ _Static_assert(MAX_SAMPLERS == PLUGIN_MAX_SAMPLERS, "a map for each");
 
 static char *map_scopes(int fd, uint32_t n)
 {
-	void *at = mmap(NULL, n * sizeof(struct fusee_sampler_scope), PROT_READ | PROT_WRITE,
-			MAP_SHARED, fd, 0);
+	void *at = mmap(NULL, n * sizeof(struct fusee_scope), PROT_READ | PROT_WRITE, MAP_SHARED,
+			fd, 0);
 
 	return at == MAP_FAILED ? NULL : at;
 }
 
 /* Elements of an array are a multiple of 8 bytes apart. */
-_Static_assert(sizeof(struct fusee_sampler_scope) % 8 == 0, "scopes are apart");
+_Static_assert(sizeof(struct fusee_scope) % 8 == 0, "scopes are apart");
 
-static struct fusee_sampler_scope *scope_of(const struct bpf_sampler *b, uint32_t sampler)
+static struct fusee_scope *scope_of(const struct bpf_sampler *b, uint32_t sampler)
 {
-	return (struct fusee_sampler_scope *)b->waits.scope + sampler;
+	return (struct fusee_scope *)b->waits.scope + sampler;
 }
 
 void waits_count(struct bpf_sampler *b, pid_t pid, uint32_t more)
@@ -223,7 +223,7 @@ void waits_close(struct bpf_sampler *b)
 		close_ring(&b->waits.rings[i], page);
 	free(b->waits.rings);
 	if (b->waits.scope)
-		munmap(b->waits.scope, waits_samplers(b) * sizeof(struct fusee_sampler_scope));
+		munmap(b->waits.scope, waits_samplers(b) * sizeof(struct fusee_scope));
 	if (b->waits.beside)
 		bpf_object__close(b->waits.object);
 }

@@ -9,7 +9,7 @@
  *
  *	static void forked(__u64 *args)
  *	{
- *		const struct fusee_sampler_scope *scope = fusee_sampler_scope();
+ *		const struct fusee_scope *scope = fusee_sampler_scope();
  *		struct task_struct *task = (void *)args[0];
  *		__u64 weight;
  *
@@ -29,7 +29,7 @@
  * thread and its own samples, also of one thread at one event.
  *
  * What runs at each event of the machine is what a sampler costs. Each call of a function of the
- * core takes a few ns; what is in struct fusee_sampler_scope, none: so the period and
+ * core takes a few ns; what is in struct fusee_scope, none: so the period and
  * fusee_sampler_selected() come first, and only then anything else.
  */
 #ifndef FUSEE_SAMPLER_BPF_H
@@ -58,7 +58,7 @@ struct fusee_thread_memory {
 
 /* What a program asks at each event, to be read in place: the core changes it at any time. A later
  * version may add fields behind these. */
-struct fusee_sampler_scope {
+struct fusee_scope {
 	__u64 period; /* the value that one sample represents at least, in the sampler's unit, less
 		       * than 2^32; 0: no samples are taken now */
 	__u32 all;    /* 1: any process may be selected */
@@ -74,7 +74,7 @@ struct task_struct___of_scope {
 #endif
 
 /* 0: the thread's process is not selected. 1: it may be. Takes two loads. */
-FUSEE_FN int fusee_sampler_selected(const struct fusee_sampler_scope *scope, void *task)
+FUSEE_FN int fusee_sampler_selected(const struct fusee_scope *scope, void *task)
 {
 #ifdef __bpf__
 	const struct task_struct___of_scope *of = task;
@@ -100,7 +100,7 @@ FUSEE_OF_CORE __u64 fusee_sampler_time(void);
 
 #ifdef __bpf__
 /* Those below, with the number of the sampler that calls. */
-FUSEE_OF_CORE const struct fusee_sampler_scope *fusee_sampler_scope_of(__u32 sampler);
+FUSEE_OF_CORE const struct fusee_scope *fusee_sampler_scope_of(__u32 sampler);
 FUSEE_OF_CORE struct fusee_thread_memory *fusee_sampler_memory_of(__u32 sampler, void *task);
 FUSEE_OF_CORE int fusee_sampler_remember_of(__u32 sampler, void *task,
 					    const struct fusee_thread_memory *first);
@@ -117,7 +117,7 @@ FUSEE_OF_CORE int fusee_sampler_take_of(__u32 sampler, void *task, __u64 weight,
 
 #ifdef FUSEE_SAMPLER_FN
 /* Never NULL, which the verifier cannot know. */
-FUSEE_SAMPLER_FN const struct fusee_sampler_scope *fusee_sampler_scope(void);
+FUSEE_SAMPLER_FN const struct fusee_scope *fusee_sampler_scope(void);
 /* What is kept of the thread; NULL: nothing yet. */
 FUSEE_SAMPLER_FN struct fusee_thread_memory *fusee_sampler_memory(void *task);
 /* Begins to keep something of the thread, if its process is selected. 0, or -1: it is not, or there

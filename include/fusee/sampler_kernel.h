@@ -11,7 +11,7 @@
  * that is loaded, so the verifier knows it as a constant. */
 static const volatile __u32 fusee_sampler_number __attribute__((used)) = 0;
 
-__attribute__((weak)) const struct fusee_sampler_scope *fusee_sampler_scope_of(__u32 sampler)
+__attribute__((weak)) const struct fusee_scope *fusee_sampler_scope_of(__u32 sampler)
 {
 	__asm__ volatile("" : "+r"(sampler));
 	return 0;
@@ -67,7 +67,7 @@ __attribute__((weak)) int fusee_sampler_take_of(__u32 sampler, void *task, __u64
 
 /* ---- the same, of this sampler ---- */
 
-FUSEE_FN const struct fusee_sampler_scope *fusee_sampler_scope(void)
+FUSEE_FN const struct fusee_scope *fusee_sampler_scope(void)
 {
 	return fusee_sampler_scope_of(fusee_sampler_number);
 }

@@ -46,9 +46,9 @@ static struct fusee_testing_sampler {
 	} threads[FUSEE_TESTING_THREADS];
 } fusee_testing_sampler;
 
-const struct fusee_sampler_scope *fusee_sampler_scope(void)
+const struct fusee_scope *fusee_sampler_scope(void)
 {
-	static struct fusee_sampler_scope scope;
+	static struct fusee_scope scope;
 
 	scope.period = fusee_testing_sampler.period;
 	scope.all = fusee_testing_sampler.selected != 0;

@@ -27,7 +27,7 @@
 #define CHOOSER_LINKS 8u /* programs of a sampler's plugin at most */
 #define SAMPLER_LINKS (7u + CHOOSER_LINKS * MAX_SAMPLERS)
 
-struct fusee_sampler_scope;
+struct fusee_scope;
 struct bpf_object;
 struct bpf_link;
 struct bpf_program;

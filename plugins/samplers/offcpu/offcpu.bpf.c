@@ -165,7 +165,7 @@ FUSEE_FN void note_coming(struct task_struct *task, __u64 now, __u64 period)
 
 FUSEE_FN void at_switch(__u64 *args)
 {
-	const struct fusee_sampler_scope *scope = fusee_sampler_scope();
+	const struct fusee_scope *scope = fusee_sampler_scope();
 	struct task_struct *leaving = (void *)args[1], *coming = (void *)args[2];
 	__u64 period = scope ? scope->period : 0;
 
