@@ -37,9 +37,10 @@ struct fusee_series {
 };
 
 /* Calls each() for every series of the profile, in an order that is the same each time. Labels of a
- * sample, but for those with FUSEE_LABEL_OWN, come before those of profile->resource; of names that
- * became equal the first counts. Ends at the first each() that does not return 0, and
- * returns its result. 0, -ENOMEM. Any thread. */
+ * sample come before those of profile->resource; those with FUSEE_LABEL_OWN and the ids, which
+ * would make a series for each request, are in none. Of names that became equal the first counts.
+ * Ends at the first each() that does not return 0, and returns its result. 0, -ENOMEM. Any thread.
+ */
 int fusee_series_each(const struct fusee_profile *, const struct fusee_series_options *,
 		      int (*each)(void *arg, const struct fusee_series *), void *arg);
 

@@ -30,6 +30,14 @@ static bool is_without(const struct fusee_series_options *o, struct fusee_str ke
 	return false;
 }
 
+/* Labels with a value for each request: those that programs have given their threads, and ids,
+ * which are labels in pprof files that are read again. */
+static bool is_of_request(const struct fusee_label *l)
+{
+	return l->str.p && (l->num == FUSEE_LABEL_OWN || fusee_text_is(l->key, "trace_id") ||
+			    fusee_text_is(l->key, "span_id"));
+}
+
 static int64_t set_of(struct series *s, const struct fusee_sample *sample)
 {
 	const struct fusee_profile *p = s->p;
@@ -39,7 +47,7 @@ static int64_t set_of(struct series *s, const struct fusee_sample *sample)
 		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->labels,
 						       sample->first_label + i);
 
-		if (!(l->str.p && l->num == FUSEE_LABEL_OWN) && !is_without(s->o, l->key))
+		if (!is_of_request(l) && !is_without(s->o, l->key))
 			labels_add(&s->labels, s->o, l);
 	}
 	FUSEE_FOR_EACH (struct fusee_label, l, p->resource) {

@@ -134,6 +134,35 @@ TEST(labels_of_the_program_make_no_series)
 	builder_free(b);
 }
 
+/* Of a profile that is read from a file, where ids are labels, also: they would be a series each.
+ */
+TEST(ids_make_no_series)
+{
+	struct fusee_series_options o = {0};
+	const struct fusee_profile *p = begin();
+	struct fusee_location l = {.address = 1};
+	uint32_t stack = builder_location(b, &l, NULL, 0);
+
+	stack = builder_stack(b, &stack, 1);
+	for (uint32_t i = 0; i < 1000; i++) {
+		char span[17];
+		struct fusee_label labels[] = {text_label("process", "web"),
+					       text_label("span_id", span),
+					       text_label("trace_id", span)};
+		int64_t value = 10;
+
+		snprintf(span, sizeof(span), "%016x", 1 + i);
+		builder_sample(b, stack, labels, 3, 1, 1, &value);
+		builder_ids(b, (uint64_t[]){i, 1}, i);
+		builder_sample(b, stack, labels, 1, 1, 1, &value);
+		builder_ids(b, (uint64_t[]){0, 0}, 0);
+	}
+	p = end();
+	CHECK_INT(p->samples.n, 2000);
+	CHECK_STR(series(p, &o), "process=web,: 1 samples, 20000\n");
+	builder_free(b);
+}
+
 /* What a server answers 200 to and does not index. */
 TEST(names_and_values)
 {
