@@ -84,6 +84,18 @@ static void put_nearest(const struct look *l, const struct selector *s, struct b
 	}
 }
 
+/* Ids are copied, not typed, and a guess would read all of them. */
+static bool is_of_ids(const struct selector *s)
+{
+	const char *key, *id;
+	uint32_t i = 0;
+
+	while (selector_requires(s, i, &key, &id) &&
+	       (!strcmp(key, "trace_id") || !strcmp(key, "span_id")))
+		i++;
+	return i && !selector_requires(s, i, &key, &id);
+}
+
 /* Logs that no sample meets the selector, with a guess, because the cause mostly is a mistyped
  * label. */
 static void log_unmet(const struct query_nothing *n)
@@ -91,7 +103,7 @@ static void log_unmet(const struct query_nothing *n)
 	struct buf meant = {0};
 	struct look l = {0};
 
-	if (!label_list_init(&l.labels)) {
+	if (!is_of_ids(n->request->selector) && !label_list_init(&l.labels)) {
 		read_labels(n, &l);
 		put_nearest(&l, n->request->selector, &meant);
 		label_list_fini(&l.labels);

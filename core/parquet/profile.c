@@ -11,7 +11,8 @@ const char *const parquet_own_labels[OWN] = {
 	[HOST] = "host",       [SERVICE] = "service_name",
 	[PROCESS] = "process", [NAMESPACE] = "namespace",
 	[POD] = "pod",         [CONTAINER] = "container",
-	[THREAD] = "thread",
+	[THREAD] = "thread",   [TRACE_ID] = "trace_id",
+	[SPAN_ID] = "span_id",
 };
 
 /* ---- the profile ---- */

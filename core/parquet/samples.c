@@ -23,6 +23,8 @@ static const struct parquet_column columns[COLUMNS] = {
 	[POD] = {"pod", NULL, FUSEE_PARQUET_TEXT},
 	[CONTAINER] = {"container", NULL, FUSEE_PARQUET_TEXT},
 	[THREAD] = {"thread", NULL, FUSEE_PARQUET_TEXT},
+	[TRACE_ID] = {"trace_id", NULL, FUSEE_PARQUET_TEXT, true},
+	[SPAN_ID] = {"span_id", NULL, FUSEE_PARQUET_TEXT, true},
 	[KEY] = {"key", "labels", FUSEE_PARQUET_TEXT},
 	[VALUE_OF_KEY] = {"value", "labels", FUSEE_PARQUET_TEXT},
 	[SAMPLE_TYPE] = {"sample_type", NULL, FUSEE_PARQUET_TEXT},
@@ -37,9 +39,9 @@ static const struct parquet_column columns[COLUMNS] = {
 	[PROFILE] = {"profile", NULL, FUSEE_PARQUET_TEXT},
 	[PERIOD] = {"period", NULL, FUSEE_PARQUET_INT64},
 };
-static const uint32_t sample_columns[] = {HOST,      SERVICE, PROCESS, NAMESPACE,    POD,
-					  CONTAINER, THREAD,  KEY,     VALUE_OF_KEY, SAMPLE_TYPE,
-					  UNIT,      PID,     TID,     VALUE,        COUNT};
+static const uint32_t sample_columns[] = {
+	HOST, SERVICE,      PROCESS,     NAMESPACE, POD, CONTAINER, THREAD, TRACE_ID, SPAN_ID,
+	KEY,  VALUE_OF_KEY, SAMPLE_TYPE, UNIT,      PID, TID,       VALUE,  COUNT};
 static const uint32_t part_columns[] = {TS, DURATION, PROFILE, PERIOD};
 #define PART_COLUMNS (sizeof(part_columns) / sizeof(*part_columns))
 static const uint32_t key_column[] = {KEY}, stack_column[] = {STACK}, profile_column[] = {PROFILE};
@@ -105,8 +107,24 @@ static int read_same(struct reading *r)
 	return parquet_merged_add(&r->merged, &p);
 }
 
+/* Whether the filters of the ids have those that the selector requires. 1, 0, or an error. */
+static int may_have_ids(struct reading *r, uint32_t group)
+{
+	const char *key, *text;
+	int may = 1;
+
+	for (uint32_t i = 0; may == 1 && selector_requires(r->request->selector, i, &key, &text);
+	     i++)
+		for (uint32_t c = TRACE_ID; may == 1 && c <= SPAN_ID; c++)
+			if (!strcmp(key, parquet_own_labels[c]))
+				may = parquet_table_may_have(&r->t, group, c, fusee_text(text),
+							     &r->window->why);
+	return may;
+}
+
 /* 1: rows of the group may be selected. If the lower bound is "", some row lacks the column's
- * label, which may then be in the map as a number: such bounds exclude nothing. */
+ * label, which may then be in the map as a number, unless it is an id: such bounds exclude nothing.
+ */
 static int may_match_bounds(struct reading *r, uint32_t group)
 {
 	struct fusee_parquet_bounds b;
@@ -116,12 +134,13 @@ static int may_match_bounds(struct reading *r, uint32_t group)
 		may = parquet_merged_selects(&r->merged, b.min, b.max);
 	for (uint32_t c = 0; may == 1 && c < OWN; c++) {
 
-		if (parquet_table_bounds(&r->t, group, c, &b) && b.min_text.len)
+		if (parquet_table_bounds(&r->t, group, c, &b) &&
+		    (b.min_text.len || c == TRACE_ID || c == SPAN_ID))
 			may = selector_may_match_between(r->request->selector,
 							 fusee_text(parquet_own_labels[c]),
 							 b.min_text, b.max_text);
 	}
-	return may;
+	return may == 1 ? may_have_ids(r, group) : may;
 }
 
 /* ---- rows ---- */
@@ -160,6 +179,18 @@ static int match_values(struct reading *r, uint32_t column, uint8_t *met)
 	return 0;
 }
 
+/* Rows of a file that lacks the column have the label in the map, if any has it. */
+static int exclude_all(struct reading *r, uint32_t column, uint8_t *takes)
+{
+	const struct fusee_label none = {.key = fusee_text(parquet_own_labels[column]),
+					 .str = fusee_text("")};
+	int may = is_in_map(r, none.key) ? 1 : selector_may_match(r->request->selector, &none, 1);
+
+	if (!may)
+		memset(takes, 0, r->t.rows);
+	return may < 0 && may != -EAGAIN ? may : 0;
+}
+
 static int exclude(struct reading *r, uint32_t column, uint8_t *takes)
 {
 	const struct fusee_parquet_values *v;
@@ -171,6 +202,8 @@ static int exclude(struct reading *r, uint32_t column, uint8_t *takes)
 	if (err)
 		return err;
 	v = r->t.values[column];
+	if (!v)
+		return exclude_all(r, column, takes);
 	met = malloc(v->ndistinct + 1ull);
 	err = met ? match_values(r, column, met) : -ENOMEM;
 	for (uint64_t i = 0; !err && i < r->t.rows; i++)

@@ -77,7 +77,8 @@ static int load_columns(struct sums *s)
 	int err;
 
 	for (uint32_t c = 0; c < OWN; c++)
-		if (is_needed(r->request, fusee_text(parquet_own_labels[c])))
+		if (r->t.places[c] != PARQUET_LACKS &&
+		    is_needed(r->request, fusee_text(parquet_own_labels[c])))
 			s->columns[s->n++] = c;
 	if (is_needed(r->request, fusee_text("pid")))
 		s->columns[s->n++] = PID;

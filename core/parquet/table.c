@@ -30,9 +30,9 @@ static int find_columns(struct parquet_table *t, const struct parquet_column *re
 		while (k < columns.n &&
 		       !is_column(FUSEE_AT(struct fusee_parquet_column, columns, k), &required[i]))
 			k++;
-		if (k == columns.n)
+		if (k == columns.n && !required[i].may_lack)
 			return -EINVAL;
-		t->places[i] = k;
+		t->places[i] = k < columns.n ? k : PARQUET_LACKS;
 	}
 	t->ncolumns = n;
 	t->ngroups = fusee_parquet_groups(t->file);
@@ -105,7 +105,7 @@ int parquet_table_load(struct parquet_table *t, const uint32_t *columns, uint32_
 	for (uint32_t i = 0; !r && i < n; i++) {
 		struct fusee_parquet_values **v = &t->values[columns[i]];
 
-		if (*v)
+		if (*v || t->places[columns[i]] == PARQUET_LACKS)
 			continue;
 		if (t->memory > MEMORY - MEMORY_OF_COLUMN) {
 			*why = "its columns take more memory than may be used";
@@ -133,5 +133,15 @@ int parquet_table_distinct(struct parquet_table *t, uint32_t column,
 bool parquet_table_bounds(const struct parquet_table *t, uint32_t group, uint32_t column,
 			  struct fusee_parquet_bounds *b)
 {
-	return fusee_parquet_bounds(t->file, group, t->places[column], b);
+	return t->places[column] != PARQUET_LACKS &&
+	       fusee_parquet_bounds(t->file, group, t->places[column], b);
+}
+
+int parquet_table_may_have(struct parquet_table *t, uint32_t group, uint32_t column,
+			   struct fusee_str text, const char **why)
+{
+	return t->places[column] == PARQUET_LACKS
+		       ? 1
+		       : fusee_parquet_may_have(t->file, group, t->places[column], text, &t->bytes,
+						why);
 }

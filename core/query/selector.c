@@ -83,7 +83,8 @@ bool selector_requires(const struct selector *s, uint32_t i, const char **key, c
 	for (uint32_t k = 0; k < s->n; k++) {
 		const struct condition *c = &s->conditions[k];
 
-		if (c->regex || c->negated || !c->value_len || i--)
+		if (c->regex || c->negated || !c->value_len || strlen(c->value) != c->value_len ||
+		    i--)
 			continue;
 		*key = c->key;
 		*text = c->value;

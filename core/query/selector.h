@@ -25,8 +25,8 @@ int selector_matches(struct selector *, const struct fusee_profile *, const stru
 /* Checks only the conditions on the given labels. 0: no sample with these labels meets all
  * conditions. */
 int selector_may_match(struct selector *, const struct fusee_label *, uint32_t n);
-/* The i-th condition that requires a label to equal a text that is not empty; borrowed. false:
- * there are fewer. */
+/* The i-th condition that requires a label to equal a text that is not empty and has no NUL;
+ * borrowed. false: there are fewer. */
 bool selector_requires(const struct selector *, uint32_t i, const char **key, const char **text);
 /* Whether a condition is on this label. */
 bool selector_has(const struct selector *, struct fusee_str key);

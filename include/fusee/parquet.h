@@ -11,7 +11,7 @@
  *
  * The format is that of parquet-format 2.9 (parquet.thrift), with data pages of version 1 and the
  * encodings PLAIN, RLE and RLE_DICTIONARY, which every reader has; columns of INT64 whose values
- * ascend and are many have DELTA_BINARY_PACKED.
+ * ascend and are many have DELTA_BINARY_PACKED. Columns of the options have Bloom filters.
  *
  * Threads: a writer is used by one thread at a time. Errors: the first error of a writer stays, and
  * fusee_parquet_row() and fusee_parquet_finish() return it from then on. What was written of a file
@@ -77,6 +77,9 @@ struct fusee_parquet_options {
 	 * the order of its sorted rows: *to is written instead. Different values stay different. 0
 	 * or -errno. */
 	int (*renumber)(void *arg, int64_t value, int64_t *to);
+	/* uint32_t: flat columns of TEXT, of whose values each row group gets a Bloom filter (split
+	 * blocks of XXH64), by which readers find texts that bounds do not exclude. */
+	struct fusee_table filtered;
 };
 
 struct fusee_parquet; /* a file that is being written */

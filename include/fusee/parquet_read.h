@@ -65,6 +65,11 @@ struct fusee_parquet_bounds {
 int fusee_parquet_bounds(const struct fusee_parquet_file *, uint32_t group, uint32_t column,
 			 struct fusee_parquet_bounds *);
 
+/* Whether a row of the row group can have this text in a flat column: 1; 0: the column has a Bloom
+ * filter, by which no row has it. *bytes: what was read of the file is added. */
+int fusee_parquet_may_have(struct fusee_parquet_file *, uint32_t group, uint32_t column,
+			   struct fusee_str text, uint64_t *bytes, const char **why);
+
 /* The values of a column in a row group, in the order of its rows. */
 struct fusee_parquet_values {
 	uint64_t n;

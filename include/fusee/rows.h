@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fusee/rows.h - a profile as rows of two tables, for stores that are queried by SQL: `samples` has
- * a row for each sample and each type of value, `stacks` the frames of each stack. Rows have no ids
- * of traces and spans: samples that differ in these alone are one row. Optional: a
+ * a row for each sample and each type of value, `stacks` the frames of each stack. Optional: a
  * plugin links it statically (libfusee-rows.a, `pkg-config --libs fusee-rows`; in fusee's own tree
  * the plugin's file `uses` has the line "rows").
  */
@@ -26,13 +25,15 @@ enum fusee_rows_own {
 	FUSEE_ROWS_POD,
 	FUSEE_ROWS_CONTAINER,
 	FUSEE_ROWS_THREAD,
+	FUSEE_ROWS_TRACE, /* trace_id and span_id, in hexadecimal */
+	FUSEE_ROWS_SPAN,
 	FUSEE_ROWS_OWN
 };
 
 struct fusee_rows_options {
 	uint64_t max_text;   /* bytes of a text; longer texts are truncated before a character */
 	uint32_t max_frames; /* of a stack; those after them are not in its row */
-	uint32_t pad;
+	uint32_t ids; /* 0: samples that differ only in their trace and span are one row, without */
 };
 
 struct fusee_rows_label {

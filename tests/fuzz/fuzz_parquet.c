@@ -6,6 +6,7 @@
 // sources: plugins/lib/parquet/read_codec.c plugins/lib/parquet/read_decode.c
 // sources: plugins/lib/parquet/read_footer.c plugins/lib/parquet/read_pages.c
 // sources: plugins/lib/parquet/read_schema.c plugins/lib/parquet/read_thrift.c
+// sources: plugins/lib/parquet/filter.c plugins/lib/parquet/read_filter.c
 // libs: -lz -lzstd
 /*
  * Any bytes as a Parquet file, and any changes of a file of our writer: refused with a sentence, or
@@ -65,7 +66,9 @@ static int get(void *arg, uint64_t at, void *to, uint64_t n)
 
 static void write_file(struct file *f, uint32_t codec)
 {
+	static const uint32_t filtered[] = {2};
 	struct fusee_parquet_options o = {.columns = FUSEE_TABLE(columns),
+					  .filtered = FUSEE_TABLE(filtered),
 					  .codec = codec,
 					  .rows = ROWS - 20,
 					  .write = put,
@@ -119,6 +122,7 @@ static int read_file(struct file *bytes)
 	struct fusee_parquet_values *v;
 	struct fusee_parquet_bounds b;
 	const char *why = NULL;
+	uint64_t n = 0;
 	int all = 1;
 
 	if (fusee_parquet_open(&f, &in, &why)) {
@@ -129,6 +133,9 @@ static int read_file(struct file *bytes)
 	for (uint32_t g = 0; g < fusee_parquet_groups(f) && g < 4; g++)
 		for (uint32_t c = 0; c < fusee_parquet_columns(f).n; c++) {
 			fusee_parquet_bounds(f, g, c, &b);
+			why = NULL;
+			if (fusee_parquet_may_have(f, g, c, fusee_text("main;a"), &n, &why) < 0)
+				must(why && *why, "an error has its sentence");
 			why = NULL;
 			if (fusee_parquet_load(f, g, c, &v, &why)) {
 				must(why && *why, "an error has its sentence");

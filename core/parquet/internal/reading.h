@@ -23,6 +23,8 @@ enum {
 	POD,
 	CONTAINER,
 	THREAD,
+	TRACE_ID, /* never in the map, if the file has the column */
+	SPAN_ID,
 	OWN, /* their number */
 	KEY = OWN,
 	VALUE_OF_KEY,

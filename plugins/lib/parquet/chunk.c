@@ -322,7 +322,15 @@ static void put_metadata(struct chunk *c, struct fusee_bytes *to)
 	if (!c->nested)
 		put_statistics(c, &s);
 	put_encoding_stats(c, &s);
-	pq_end(&s);
+}
+
+static bool is_filtered(const struct chunk *c)
+{
+	FUSEE_FOR_EACH (uint32_t, column, c->w->o.filtered) {
+		if (&c->w->leaves[*column] == c->leaf)
+			return c->leaf->dictionary.n > 1; /* else bounds say it */
+	}
+	return false;
 }
 
 static void put_column_index(struct chunk *c, struct fusee_bytes *to)
@@ -358,9 +366,11 @@ static int describe(struct chunk *c, struct pq_chunk *out)
 	if (!c->nested)
 		put_column_index(c, &out->column_index);
 	put_offset_index(c, &out->offset_index);
+	if (is_filtered(c))
+		pq_put_filter(&out->filter, &c->leaf->dictionary);
 	if (c->mins.error || c->maxs.error || c->places.error || c->last_min.error ||
 	    c->last_max.error || out->metadata.error || out->column_index.error ||
-	    out->offset_index.error)
+	    out->offset_index.error || out->filter.error)
 		return -ENOMEM;
 	return 0;
 }
@@ -408,4 +418,5 @@ void pq_chunk_fini(struct pq_chunk *c)
 	fusee_bytes_fini(&c->metadata);
 	fusee_bytes_fini(&c->column_index);
 	fusee_bytes_fini(&c->offset_index);
+	fusee_bytes_fini(&c->filter);
 }

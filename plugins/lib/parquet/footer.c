@@ -111,11 +111,17 @@ static void put_schema(struct fusee_parquet *w, struct pq_struct *s)
 
 static void put_chunk(const struct pq_chunk *c, struct fusee_bytes *to)
 {
-	struct pq_struct s = pq_begin_element(to);
+	struct pq_struct s = pq_begin_element(to), metadata;
 
 	pq_i64(&s, 2, 0);
-	pq_begin(&s, 3); /* pq_end() is not needed: the following bytes end it */
+	metadata = pq_begin(&s, 3);
 	fusee_bytes_add(to, c->metadata.p, c->metadata.len);
+	metadata.last = PQ_METADATA_LAST;
+	if (c->filter.len) {
+		pq_i64(&metadata, 14, (int64_t)c->filter_at);
+		pq_i32(&metadata, 15, (int32_t)c->filter.len);
+	}
+	pq_end(&metadata);
 	pq_i64(&s, 4, (int64_t)c->offset_index_at);
 	pq_i32(&s, 5, (int32_t)c->offset_index.len);
 	if (c->column_index.len) {
@@ -221,11 +227,37 @@ static int write_indexes(struct fusee_parquet *w, bool bounds)
 	return 0;
 }
 
+/* Bloom filters of all columns that have one, and their checksums as a pair. */
+static int write_filters(struct fusee_parquet *w)
+{
+	struct fusee_bytes digits = {0};
+	int r = 0;
+
+	for (uint64_t i = 0; !r && i < w->nrow_groups * w->nleaves; i++) {
+		struct pq_chunk *c = &w->row_groups[i / w->nleaves].chunks[i % w->nleaves];
+		char text[9];
+
+		if (!c->filter.len)
+			continue;
+		c->filter_at = w->at;
+		snprintf(text, sizeof(text), "%08lx",
+			 crc32_z(0, (const Bytef *)c->filter.p, c->filter.len) & 0xffffffff);
+		fusee_bytes_add(&digits, text, 8);
+		r = digits.error ? digits.error : pq_write(w, &c->filter);
+	}
+	if (!r && digits.len)
+		fusee_parquet_metadata(w, fusee_text(PQ_FILTERS), fusee_bytes_str(&digits));
+	fusee_bytes_fini(&digits);
+	return r;
+}
+
 int pq_write_footer(struct fusee_parquet *w)
 {
 	struct fusee_bytes b = {0};
-	int r = write_indexes(w, true);
+	int r = write_filters(w);
 
+	if (!r)
+		r = write_indexes(w, true);
 	if (!r)
 		r = write_indexes(w, false);
 	if (r)

@@ -86,6 +86,18 @@ void pq_put_delta(struct fusee_bytes *, const struct pq_dictionary *, const uint
 		  uint64_t n);
 void pq_put_value(struct fusee_bytes *, const struct pq_dictionary *, uint32_t type, uint32_t code);
 
+/* ---- filter.c: Bloom filters of texts, in split blocks ---- */
+
+#define PQ_FILTER_BLOCK 32 /* bytes */
+/* The pair of a file's own metadata that has the CRC-32 of each filter, 8 hexadecimal digits each,
+ * in the order of row groups and columns. */
+#define PQ_FILTERS "fusee.filters_crc32"
+
+/* The filter of all values, with its header. */
+void pq_put_filter(struct fusee_bytes *, const struct pq_dictionary *);
+/* Whether the blocks have the text. n: their bytes, a multiple of PQ_FILTER_BLOCK. */
+bool pq_filter_has(const uint8_t *blocks, uint64_t n, struct fusee_str);
+
 /* ---- codec.c ---- */
 
 /* Number of the codec in files. */
@@ -114,10 +126,13 @@ struct pq_group {
 	uint64_t cap;
 };
 
+#define PQ_METADATA_LAST 13 /* the number of the last field of `metadata` */
+
 /* The metadata of a written column of a row group, in Thrift's bytes, for the end of the file. */
 struct pq_chunk {
-	struct fusee_bytes metadata, column_index, offset_index;
-	uint64_t column_index_at, offset_index_at;
+	struct fusee_bytes metadata; /* to PQ_METADATA_LAST: fields of the filter follow */
+	struct fusee_bytes column_index, offset_index, filter; /* filter: none without bytes */
+	uint64_t column_index_at, offset_index_at, filter_at;
 };
 
 struct pq_row_group {

@@ -65,6 +65,9 @@ static bool is_possible(const struct reading *r, const struct pq_place *p,
 	if (!p->min.p != !p->max.p ||
 	    (p->min.p && size && (p->min.len != size || p->max.len != size)))
 		return false;
+	if (!p->filter_at != !p->filter_len || p->filter_len > r->f->pages_end ||
+	    p->filter_at > r->f->pages_end - p->filter_len)
+		return false;
 	if (p->at < 4 || p->at < r->end || p->at > p->data_at || bytes > r->f->pages_end ||
 	    p->at > r->f->pages_end - bytes || p->data_at >= p->at + bytes)
 		return false;
@@ -94,6 +97,10 @@ static void get_metadata(struct reading *r, struct pq_place *p,
 			p->at = (uint64_t)pq_get_int(in, &f, PQ_I64, 4, INT64_MAX);
 		else if (f.id == 12 && f.type == PQ_STRUCT)
 			get_statistics(r, p);
+		else if (f.id == 14)
+			p->filter_at = (uint64_t)pq_get_int(in, &f, PQ_I64, 4, INT64_MAX);
+		else if (f.id == 15)
+			p->filter_len = (uint64_t)pq_get_int(in, &f, PQ_I32, 1, INT32_MAX);
 		else
 			pq_skip(in, &f);
 	if (!p->at)
@@ -149,6 +156,8 @@ static void get_group(struct reading *r, struct pq_read_group *g)
 		    !is_possible(r, p, &r->f->columns[i], p->end, g->rows))
 			r->in.bad = true;
 		r->end = p->end += p->at;
+		if (p->filter_len)
+			p->filter = r->f->nfilters++;
 	}
 	r->rows += g->rows;
 	if (!r->in.bad && r->rows > MAX_ALL_ROWS)

@@ -57,6 +57,8 @@ bool pq_codec_known(int64_t codec);
 struct pq_place {
 	uint64_t at, data_at, end; /* its pages; at == data_at: there is no dictionary */
 	uint64_t levels;
+	uint64_t filter_at, filter_len; /* of its Bloom filter; 0: it has none */
+	uint32_t filter;                /* its number in the file */
 	int codec;
 	struct fusee_str min, max; /* in the footer; min.p NULL: there are none */
 };
@@ -71,7 +73,7 @@ struct fusee_parquet_file {
 	uint8_t *footer;
 	uint64_t footer_len, pages_end;
 	struct fusee_parquet_column columns[FUSEE_PARQUET_MAX_COLUMNS];
-	uint32_t ncolumns, ngroups, npairs;
+	uint32_t ncolumns, ngroups, npairs, nfilters;
 	struct pq_read_group *groups;
 	struct fusee_str (*pairs)[2];
 };

@@ -22,7 +22,7 @@ static const struct fusee_parquet_column columns[COLUMNS] = {
 	[LINE] = {"line", FUSEE_PARQUET_INT64, FUSEE_PARQUET_LIST, "frames"},
 	[NAME] = {NULL, FUSEE_PARQUET_TEXT, FUSEE_PARQUET_LIST, "names"},
 };
-static const uint32_t by_unique[] = {UNIQUE};
+static const uint32_t by_unique[] = {UNIQUE}, with_filter[] = {SERVICE};
 
 /* A file in memory. */
 struct file {
@@ -138,6 +138,7 @@ static struct file written(uint32_t codec, uint32_t rows, uint32_t group)
 	struct fusee_parquet_options o = {.columns = FUSEE_TABLE(columns),
 					  .codec = codec,
 					  .rows = group,
+					  .filtered = FUSEE_TABLE(with_filter),
 					  .write = put,
 					  .arg = &f};
 	struct fusee_parquet *w;
@@ -266,7 +267,7 @@ static void check_file(struct file *bytes, uint32_t rows)
 	}
 	CHECK(same(*fusee_parquet_pair(f, fusee_text("fusee.schema")), fusee_text("x/1")));
 	CHECK(same(fusee_parquet_pair_at(f, 1)[0], fusee_text("")));
-	CHECK(!fusee_parquet_pair(f, fusee_text("x/1")) && !fusee_parquet_pair_at(f, 3));
+	CHECK(!fusee_parquet_pair(f, fusee_text("x/1")) && !fusee_parquet_pair_at(f, 4));
 	for (uint32_t g = 0; g < fusee_parquet_groups(f); g++) {
 		for (uint32_t c = 0; c < COLUMNS; c++) {
 			check_column(f, g, c, first);
@@ -291,6 +292,54 @@ TEST(each_type_codec_and_size)
 			check_file(&f, sizes[i][0]);
 			free(f.p);
 		}
+}
+
+/* Ids of a row group of its own each: one row group may have an id, and few others seem to. */
+TEST(a_filter_finds_the_row_group)
+{
+	static const struct fusee_parquet_column own[] = {
+		{"id", FUSEE_PARQUET_TEXT, FUSEE_PARQUET_FLAT, NULL},
+		{"other", FUSEE_PARQUET_TEXT, FUSEE_PARQUET_FLAT, NULL},
+	};
+	static const uint32_t ids[] = {0}, none[] = {2};
+	struct file bytes = {0};
+	struct fusee_parquet_options o = {.columns = FUSEE_TABLE(own),
+					  .rows = 10000,
+					  .filtered = FUSEE_TABLE(ids),
+					  .write = put,
+					  .arg = &bytes};
+	struct fusee_parquet_file *f;
+	struct fusee_parquet *w;
+	uint64_t read = 0, seem = 0;
+	const char *why;
+	char id[17];
+
+	CHECK_INT(fusee_parquet_new(&w, &o), 0);
+	for (uint32_t i = 0; i < 50000; i++) {
+		snprintf(id, sizeof(id), "%016llx", (i + 1ull) * 0x9e3779b97f4a7c15ull);
+		fusee_parquet_text(w, 0, fusee_text(id));
+		fusee_parquet_text(w, 1, fusee_text(i % 2 ? "a" : "b"));
+		CHECK_INT(fusee_parquet_row(w), 0);
+	}
+	CHECK_INT(fusee_parquet_finish(w), 0);
+	fusee_parquet_free(w);
+	CHECK_INT(open_file(&f, &bytes, 0, &why), 0);
+	for (uint32_t i = 0; i < 50000; i += 7)
+		for (uint32_t g = 0; g < 5; g++) {
+			int r;
+
+			snprintf(id, sizeof(id), "%016llx", (i + 1ull) * 0x9e3779b97f4a7c15ull);
+			r = fusee_parquet_may_have(f, g, 0, fusee_text(id), &read, &why);
+			CHECK(r == 1 || (r == 0 && i / 10000 != g));
+			seem += r == 1 && i / 10000 != g;
+		}
+	CHECK(seem && seem < 7143 * 4 * 0.02); /* of 13 bits each: 0.3 % are expected */
+	CHECK(read >= 7143ull * 5 * 16384 && read < 7143ull * 5 * 16500);
+	CHECK_INT(fusee_parquet_may_have(f, 0, 1, fusee_text("c"), &read, &why), 1);
+	fusee_parquet_close(f);
+	free(bytes.p);
+	o.filtered = (struct fusee_table)FUSEE_TABLE(none);
+	CHECK_INT(fusee_parquet_new(&w, &o), -EINVAL);
 }
 
 /* Numbers `at(i)` as differences, truncated at each byte. */
@@ -417,6 +466,17 @@ static uint64_t add_value(uint64_t sum, const struct fusee_parquet_values *v, ui
 	return sum * 31 + v->texts[k].len;
 }
 
+/* A filter never excludes a text that a row has. */
+static int has_text(struct fusee_parquet_file *f, uint32_t group, uint32_t c, struct fusee_str text,
+		    const char **why)
+{
+	uint64_t bytes = 0;
+	int r = fusee_parquet_may_have(f, group, c, text, &bytes, why);
+
+	CHECK(r);
+	return r < 0 ? r : 0;
+}
+
 static int add_column(struct fusee_parquet_file *f, uint32_t group, uint32_t c, uint64_t *sum,
 		      const char **why)
 {
@@ -431,6 +491,12 @@ static int add_column(struct fusee_parquet_file *f, uint32_t group, uint32_t c, 
 	if (r)
 		return r;
 	CHECK(v->memory <= 1 << 20);
+	for (uint64_t i = 0; !r && columns[c].type == FUSEE_PARQUET_TEXT && i < v->n; i++)
+		r = has_text(f, group, c, v->texts[v->codes[i]], why);
+	if (r) {
+		fusee_parquet_unload(v);
+		return r;
+	}
 	for (uint64_t i = 0; i < v->n; i++)
 		*sum = add_value(*sum, v, i);
 	for (uint64_t i = 0; v->ends && i < fusee_parquet_group_rows(f, group); i++)
@@ -603,7 +669,6 @@ static int open_made_up(uint32_t groups, int64_t rows, int64_t step, const char 
 		pq_i64(&s, 5, rows);
 		pq_i64(&s, 7, 5);
 		pq_i64(&s, 9, 4 + i * step);
-		pq_end(&s);
 		w->row_groups[i].rows = (uint64_t)rows;
 	}
 	w->total_rows = groups * (uint64_t)rows;

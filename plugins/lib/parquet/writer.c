@@ -82,6 +82,12 @@ static int check_options(const struct fusee_parquet *w)
 		     !w->groups[w->leaves[*column].group].values))
 			return -EINVAL;
 	}
+	FUSEE_FOR_EACH (uint32_t, column, w->o.filtered) {
+		if (*column >= w->nleaves ||
+		    w->leaves[*column].column.group != FUSEE_PARQUET_FLAT ||
+		    w->leaves[*column].column.type != FUSEE_PARQUET_TEXT)
+			return -EINVAL;
+	}
 	return !w->o.renumber || (w->o.renumbered < w->nleaves &&
 				  w->leaves[w->o.renumbered].column.type == FUSEE_PARQUET_INT64 &&
 				  w->leaves[w->o.renumbered].column.group == FUSEE_PARQUET_FLAT)

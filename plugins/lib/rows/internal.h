@@ -14,6 +14,7 @@ struct row_labels {
 	uint32_t n;
 	struct fusee_rows_label others[FUSEE_ROWS_LABELS];
 	char numbers[FUSEE_ROWS_LABELS][24]; /* of labels that have a number for a text */
+	char ids[2][33];                     /* of the span, of the trace */
 };
 
 /* A stack of at least one sample. */

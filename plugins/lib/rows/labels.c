@@ -2,8 +2,9 @@
 #include "internal.h"
 
 /* By enum fusee_rows_own. */
-static const char *const own_labels[FUSEE_ROWS_OWN] = {
-	"host", "service_name", "process", "namespace", "pod", "container", "thread"};
+static const char *const own_labels[FUSEE_ROWS_OWN] = {"host",      "service_name", "process",
+						       "namespace", "pod",          "container",
+						       "thread",    "trace_id",     "span_id"};
 
 struct fusee_str rows_bounded(struct fusee_rows *r, struct fusee_str s)
 {
@@ -53,17 +54,38 @@ static void collect(struct fusee_rows *r, const struct fusee_sample *s)
 	}
 }
 
-static void add_other(struct fusee_rows *r, const struct fusee_label *l, uint32_t n)
+/* The value of label i, numbers as text. */
+static struct fusee_str value_of(struct fusee_rows *r, uint32_t i)
 {
-	struct row_labels *all = &r->labels;
-	struct fusee_str value = l->str;
+	const struct fusee_label *l = r->labels.at[i];
+	char *number = r->labels.numbers[i];
 
-	if (!value.p) {
-		snprintf(all->numbers[n], sizeof(all->numbers[n]), "%lld", (long long)l->num);
-		value = fusee_text(all->numbers[n]);
+	if (l->str.p)
+		return rows_bounded(r, l->str);
+	snprintf(number, sizeof(r->labels.numbers[i]), "%lld", (long long)l->num);
+	return fusee_text(number);
+}
+
+/* Whether a column has the label. Ids are never with the others, so that readers look nowhere else.
+ */
+static bool is_own(const struct fusee_label *l, uint32_t k)
+{
+	return (l->str.p || k == FUSEE_ROWS_TRACE || k == FUSEE_ROWS_SPAN) &&
+	       fusee_text_is(l->key, own_labels[k]);
+}
+
+/* Profiles that were read from files have ids as labels, which are in the row already. */
+static void add_id(struct fusee_rows *r, const uint64_t *words, uint32_t n, struct fusee_str *to)
+{
+	char *hex = r->labels.ids[n - 1];
+	uint64_t any = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		any |= words[i];
+		snprintf(hex + 16ul * i, 17, "%016llx", (unsigned long long)words[i]);
 	}
-	all->others[n].key = rows_bounded(r, l->key);
-	all->others[n].value = rows_bounded(r, value);
+	if (any && r->o.ids)
+		*to = fusee_text(hex);
 }
 
 void rows_labels(struct fusee_rows *r, const struct fusee_sample *s, struct fusee_rows_sample *row)
@@ -76,12 +98,15 @@ void rows_labels(struct fusee_rows *r, const struct fusee_sample *s, struct fuse
 		const struct fusee_label *l = r->labels.at[i];
 		uint32_t k = 0;
 
-		while (k < FUSEE_ROWS_OWN && (!l->str.p || !fusee_text_is(l->key, own_labels[k])))
+		while (k < FUSEE_ROWS_OWN && !is_own(l, k))
 			k++;
 		if (k < FUSEE_ROWS_OWN)
-			row->own[k] = rows_bounded(r, l->str);
+			row->own[k] = value_of(r, i);
 		else
-			add_other(r, l, n++);
+			r->labels.others[n++] = (struct fusee_rows_label){rows_bounded(r, l->key),
+									  value_of(r, i)};
 	}
+	add_id(r, s->trace_id, 2, &row->own[FUSEE_ROWS_TRACE]);
+	add_id(r, &s->span_id, 1, &row->own[FUSEE_ROWS_SPAN]);
 	row->labels = (struct fusee_table){r->labels.others, n, sizeof(*r->labels.others)};
 }

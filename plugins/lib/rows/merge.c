@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples that differ in their trace and span alone are one row: tables do not have ids, and a
- * profile with ids should take no more rows than without. */
+/* Without ids: samples that differ in their trace and span alone are one row, so that a profile
+ * with ids takes no more rows than without. */
 #include <stdlib.h>
 
 #include "internal.h"
@@ -67,7 +67,7 @@ int rows_merge(struct fusee_rows *r)
 	uint64_t n = 64;
 	uint32_t *slots;
 
-	if (!has_ids(p)) {
+	if (r->o.ids || !has_ids(p)) {
 		r->nsamples = p->samples.n;
 		return 0;
 	}

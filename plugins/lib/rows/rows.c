@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `samples` has a row for each sample and each type of value, except the number of samples, which
- * is a column, and except ids (merge.c); `stacks` has a row for each stack of a sample.
+ * is a column, and without ids (merge.c); `stacks` has a row for each stack of a sample.
  */
 #include <stdlib.h>
 

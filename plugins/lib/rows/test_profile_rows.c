@@ -256,7 +256,46 @@ static int64_t value_of(uint64_t row)
 	return sample.value;
 }
 
-/* Rows have no ids: samples of other spans are one row, with the sum; others are not. */
+/* Of profiles as they are sampled, and as they are read from files. */
+TEST(ids_are_columns)
+{
+	const struct fusee_label read[] = {
+		fusee_text_label("span_id", "0000000000000009"),
+		fusee_text_label("trace_id", "00000000000000010000000000000002")};
+	const struct fusee_label number = {.key = FUSEE_TEXT("span_id"), .num = 77};
+	const struct fusee_rows_options with = {.max_text = 1000, .max_frames = 10, .ids = 1};
+	const struct fusee_profile *p;
+	uint32_t f;
+
+	begin("cpu", NULL);
+	f = builder_stack(b, (uint32_t[]){frame("f", 1, NULL)}, 1);
+	for (uint64_t i = 0; i < 3; i++) {
+		builder_ids(b, (uint64_t[]){i ? 0xabc : 0, i}, i ? 0xfedcba9876543210 + i : 0);
+		builder_sample(b, f, NULL, 0, 1, 1, (int64_t[]){1});
+	}
+	builder_ids(b, (uint64_t[]){0, 0}, 0);
+	builder_sample(b, f, read, 2, 1, 1, (int64_t[]){1});
+	builder_sample(b, f, &number, 1, 1, 1, (int64_t[]){1});
+	CHECK_INT(builder_finish(b, &p), 0);
+	CHECK_INT(fusee_rows_open(&rows, p, &with), 0);
+	CHECK_INT(fusee_rows_nsamples(rows), 5);
+	CHECK_INT(fusee_rows_fill_sample(rows, 4, &sample), 0);
+	CHECK_TEXT(sample.own[FUSEE_ROWS_SPAN], "77");
+	CHECK_INT(sample.labels.n, 0);
+	CHECK_INT(fusee_rows_fill_sample(rows, 0, &sample), 0);
+	CHECK(!sample.own[FUSEE_ROWS_TRACE].len && !sample.own[FUSEE_ROWS_SPAN].len);
+	CHECK_INT(fusee_rows_fill_sample(rows, 2, &sample), 0);
+	CHECK_TEXT(sample.own[FUSEE_ROWS_TRACE], "0000000000000abc0000000000000002");
+	CHECK_TEXT(sample.own[FUSEE_ROWS_SPAN], "fedcba9876543212");
+	CHECK_INT(sample.labels.n, 0);
+	CHECK_INT(fusee_rows_fill_sample(rows, 3, &sample), 0);
+	CHECK_TEXT(sample.own[FUSEE_ROWS_TRACE], "00000000000000010000000000000002");
+	CHECK_TEXT(sample.own[FUSEE_ROWS_SPAN], "0000000000000009");
+	CHECK_INT(sample.labels.n, 0);
+	end();
+}
+
+/* Rows without ids: samples of other spans are one row, with the sum; others are not. */
 TEST(samples_of_other_spans_are_one_row)
 {
 	const struct fusee_label labels[] = {{.key = fusee_text("state"), .str = fusee_text("on")}};

@@ -103,6 +103,7 @@ static int begin_window(struct parquet *s, struct window *w)
 		struct fusee_parquet_options o = {.columns = columns[i],
 						  .sort = sort[i],
 						  .codec = (uint32_t)s->compression,
+						  .filtered = rows_filtered[i],
 						  .write = write_bytes,
 						  .arg = &w->outputs[i]};
 

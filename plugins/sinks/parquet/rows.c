@@ -33,6 +33,8 @@ enum {
 	PID,
 	TID,
 	THREAD,
+	TRACE,
+	SPAN,
 	LABEL_KEY,
 	LABEL_VALUE,
 	VALUE,
@@ -57,6 +59,8 @@ static const struct fusee_parquet_column samples_columns[] = {
 	[PID] = INT32_COLUMN("pid"),
 	[TID] = INT32_COLUMN("tid"),
 	[THREAD] = TEXT_COLUMN("thread"),
+	[TRACE] = TEXT_COLUMN("trace_id"),
+	[SPAN] = TEXT_COLUMN("span_id"),
 	[LABEL_KEY] = {NULL, FUSEE_PARQUET_TEXT, FUSEE_PARQUET_MAP, "labels"},
 	[LABEL_VALUE] = {NULL, FUSEE_PARQUET_TEXT, FUSEE_PARQUET_MAP, "labels"},
 	[VALUE] = INT64_COLUMN("value"),
@@ -64,6 +68,8 @@ static const struct fusee_parquet_column samples_columns[] = {
 	[STACK] = TEXT_COLUMN("stack"),
 	[STACK_ID] = INT64_COLUMN("stack_id"),
 };
+/* Ids have a value for each request, so bounds exclude no row group. */
+static const uint32_t samples_filtered[] = {TRACE, SPAN};
 static const uint32_t samples_sort[] = {PROFILE, SERVICE, TS, STACK};
 static const uint32_t samples_merged_sort[] = {PROFILE, STACK, STACK_ID, SERVICE, POD, TS};
 
@@ -77,6 +83,7 @@ static const uint32_t stacks_sort[] = {S_FRAMES, S_ID};
 static const uint32_t stacks_merged_sort[] = {S_ID};
 
 const struct fusee_table rows_samples = FUSEE_TABLE(samples_columns);
+const struct fusee_table rows_filtered[2] = {FUSEE_TABLE(samples_filtered)};
 const struct fusee_table rows_samples_sort = FUSEE_TABLE(samples_sort);
 const struct fusee_table rows_samples_merged_sort = FUSEE_TABLE(samples_merged_sort);
 const struct fusee_table rows_stacks = FUSEE_TABLE(stacks_columns);
@@ -97,7 +104,8 @@ static const uint32_t own_columns[FUSEE_ROWS_OWN] = {
 	[FUSEE_ROWS_HOST] = HOST,       [FUSEE_ROWS_SERVICE] = SERVICE,
 	[FUSEE_ROWS_PROCESS] = PROCESS, [FUSEE_ROWS_NAMESPACE] = NAMESPACE,
 	[FUSEE_ROWS_POD] = POD,         [FUSEE_ROWS_CONTAINER] = CONTAINER,
-	[FUSEE_ROWS_THREAD] = THREAD,
+	[FUSEE_ROWS_THREAD] = THREAD,   [FUSEE_ROWS_TRACE] = TRACE,
+	[FUSEE_ROWS_SPAN] = SPAN,
 };
 
 static struct fusee_str text_of(const struct fusee_profile *p, uint32_t i)
@@ -219,7 +227,8 @@ int rows_write(const struct fusee_profile *p, struct fusee_parquet *samples,
 	       struct fusee_parquet *stacks, struct fusee_rows_shortened *shortened)
 {
 	static const struct fusee_rows_options options = {.max_text = FUSEE_PARQUET_MAX_TEXT,
-							  .max_frames = FUSEE_PARQUET_MAX_VALUES};
+							  .max_frames = FUSEE_PARQUET_MAX_VALUES,
+							  .ids = 1};
 	struct fusee_rows *rows;
 	uint64_t truncated = 0;
 	int err = fusee_rows_open(&rows, p, &options);
@@ -232,7 +241,7 @@ int rows_write(const struct fusee_profile *p, struct fusee_parquet *samples,
 		*shortened = fusee_rows_count_shortened(rows);
 	shortened->labels += truncated;
 	fusee_rows_close(rows);
-	put_metadata(p, samples, "samples/2");
+	put_metadata(p, samples, "samples/3");
 	put_types(p, samples);
 	put_metadata(p, stacks, "stacks/2");
 	if (!err)

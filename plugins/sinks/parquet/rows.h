@@ -11,6 +11,8 @@
 int rows_write(const struct fusee_profile *, struct fusee_parquet *samples,
 	       struct fusee_parquet *stacks, struct fusee_rows_shortened *);
 
+/* The columns with Bloom filters, by table. */
+extern const struct fusee_table rows_filtered[2];
 /* The columns of both tables, and how rows are sorted. */
 extern const struct fusee_table rows_samples, rows_samples_sort, rows_stacks, rows_stacks_sort;
 /* The order of rows in merged files: rows of a stack are adjacent, so its text is in a row group

@@ -214,6 +214,7 @@ int merge_new(struct merge **ret, int dir, const char *name, const int at[TABLES
 		struct fusee_parquet_options o = {.columns = columns[i],
 						  .sort = sort[i],
 						  .codec = (uint32_t)options->codec,
+						  .filtered = rows_filtered[i],
 						  .memory = WRITER_MEMORY,
 						  .level = LEVEL,
 						  .renumbered = rows_sample_stack_id,
