@@ -258,8 +258,9 @@ static void count_shortened(struct clickhouse *c, struct fusee_rows_shortened n)
 
 static int consume(void *ctx, const struct fusee_delivery *d)
 {
-	static const struct fusee_rows_options bounds = {.max_text = MAX_TEXT,
-							 .max_frames = MAX_FRAMES};
+	/* with ids also for tables that lack them: a row has the same number at each delivery */
+	static const struct fusee_rows_options bounds = {
+		.max_text = MAX_TEXT, .max_frames = MAX_FRAMES, .ids = 1};
 	struct clickhouse *c = ctx;
 	struct sending s = {.c = c, .d = d};
 	int r = fusee_rows_open(&s.rows, d->profile, &bounds);

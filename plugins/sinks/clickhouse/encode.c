@@ -111,7 +111,8 @@ int encode_sample(struct fusee_bytes *b, const struct layout *l, const struct fu
 		[FUSEE_ROWS_HOST] = HOST,       [FUSEE_ROWS_SERVICE] = SERVICE,
 		[FUSEE_ROWS_PROCESS] = PROCESS, [FUSEE_ROWS_NAMESPACE] = NAMESPACE,
 		[FUSEE_ROWS_POD] = POD,         [FUSEE_ROWS_CONTAINER] = CONTAINER,
-		[FUSEE_ROWS_THREAD] = THREAD};
+		[FUSEE_ROWS_THREAD] = THREAD,   [FUSEE_ROWS_TRACE] = TRACE,
+		[FUSEE_ROWS_SPAN] = SPAN};
 	struct row row = {.ns = p->start_ns, .id = p->id, .list = s->labels, .text_of = label_text};
 
 	row.values[DURATION].number = (int64_t)p->duration_ns;

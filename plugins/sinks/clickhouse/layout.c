@@ -17,6 +17,10 @@ struct field {
 
 #define LOW "LowCardinality(String)"
 #define STACK_TEXT "String CODEC(ZSTD(3))"
+#define ID_TEXT "String CODEC(ZSTD(1))"
+/* Ids have a value for each request: blocks without it are skipped. */
+#define FILTER(column) \
+	", INDEX `" column "_filter` `" column "` TYPE bloom_filter(0.01) GRANULARITY 1"
 
 static const struct field samples_fields[] = {
 	[TS] = {"ts", TIME, true, "DateTime64(6, 'UTC')", "DateTime('UTC')"},
@@ -34,6 +38,8 @@ static const struct field samples_fields[] = {
 	[PID] = {"pid", NUMBER, false, "Int32", "Int32"},
 	[TID] = {"tid", NUMBER, false, "Int32", "Int32"},
 	[THREAD] = {"thread", TEXT, false, LOW, "String"},
+	[TRACE] = {"trace_id", TEXT, false, ID_TEXT, "String"},
+	[SPAN] = {"span_id", TEXT, false, ID_TEXT, "String"},
 	[LABELS] = {"labels", MAP, false, "Map(LowCardinality(String), String)", NULL},
 	[LABEL_KEY] = {"labels.key", TEXTS, false, NULL, "Array(String)"},
 	[LABEL_VALUE] = {"labels.value", TEXTS, false, NULL, "Array(String)"},
@@ -64,11 +70,13 @@ static const struct field stacks_fields[] = {
 /* A second delivery has equal keys, and merging drops all rows of a key but one. */
 static const struct {
 	struct fusee_table fields;
+	const char *indices; /* of modern servers */
 	const char *engine;
 	uint64_t longer; /* seconds that rows are kept beyond `keep` */
 } tables[TABLES] = {
-	[STACKS] = {FUSEE_TABLE(stacks_fields), "ReplacingMergeTree(ts) ORDER BY stack_id", 86400},
-	[SAMPLES] = {FUSEE_TABLE(samples_fields),
+	[STACKS] = {FUSEE_TABLE(stacks_fields), "", "ReplacingMergeTree(ts) ORDER BY stack_id",
+		    86400},
+	[SAMPLES] = {FUSEE_TABLE(samples_fields), FILTER("trace_id") FILTER("span_id"),
 		     "ReplacingMergeTree PARTITION BY toDate(ts) ORDER BY (profile, service, ts, "
 		     "profile_id, row)",
 		     0},
@@ -103,7 +111,7 @@ char *layout_create(enum table t, const char *database, const char *name, uint32
 		fprintf(f, "%s`%s` %s", before, field->name, type);
 		before = ", ";
 	}
-	fprintf(f, ") ENGINE = %s", tables[t].engine);
+	fprintf(f, "%s) ENGINE = %s", modern ? tables[t].indices : "", tables[t].engine);
 	if (keep && modern)
 		fprintf(f, " TTL toDateTime(ts) + toIntervalSecond(%llu)",
 			(unsigned long long)(keep + tables[t].longer));

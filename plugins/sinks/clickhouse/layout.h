@@ -26,6 +26,8 @@ enum samples_field {
 	PID,
 	TID,
 	THREAD,
+	TRACE,
+	SPAN,
 	LABELS,
 	LABEL_KEY,
 	LABEL_VALUE,

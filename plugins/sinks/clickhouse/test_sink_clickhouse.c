@@ -154,6 +154,9 @@ TEST(statements_by_version)
 	CHECK(strstr(s, "CREATE TABLE IF NOT EXISTS `d`.`t` (`ts` DateTime64(6, 'UTC'), "));
 	CHECK(strstr(s, "`labels` Map(LowCardinality(String), String)") &&
 	      !strstr(s, "labels.key"));
+	CHECK(strstr(s, "`span_id` String CODEC(ZSTD(1)), ") &&
+	      strstr(s, ", INDEX `span_id_filter` `span_id` TYPE bloom_filter(0.01) GRANULARITY 1) "
+			"ENGINE"));
 	CHECK(strstr(s, " TTL toDateTime(ts) + toIntervalSecond(86400)"));
 	free(s);
 	/* stacks go after the samples that have them */
@@ -162,6 +165,7 @@ TEST(statements_by_version)
 	free(s);
 	s = layout_create(SAMPLES, "d", "t", 1816, 86400);
 	CHECK(strstr(s, "`ts` DateTime('UTC'), ") && strstr(s, "`labels.key` Array(String)"));
+	CHECK(strstr(s, "`span_id` String, ") && !strstr(s, "INDEX"));
 	CHECK(!strstr(s, "Map") && !strstr(s, "LowCardinality") && !strstr(s, "CODEC") &&
 	      !strstr(s, "TTL"));
 	free(s);
@@ -208,16 +212,18 @@ TEST(rows_by_type)
 
 	p.start_ns = 5 * NS + 123456789;
 	s.own[FUSEE_ROWS_SERVICE] = fusee_text("x");
+	s.own[FUSEE_ROWS_SPAN] = fusee_text("0a");
 	CHECK_INT(read_samples("value\tInt16\nts\tDateTime64(3)\nservice\tNullable(String)\nlabels"
 			       "\tMap(String, String)\nlabels.value\tArray(Nullable(String))\n"
-			       "profile_id\tString\nrow\tUInt8\n",
+			       "profile_id\tString\nrow\tUInt8\nspan_id\tString\n",
 			       &l),
 		  0);
 	CHECK_INT(encode_sample(&body, &l, &p, &s, 9), 0);
-	CHECK_INT(body.len, 2 + 8 + 3 + 5 + 4 + 37 + 1);
+	CHECK_INT(body.len, 2 + 8 + 3 + 5 + 4 + 37 + 1 + 3);
 	CHECK(!memcmp(body.p,
 		      "\xfe\xff\x03\x14\0\0\0\0\0\0\0\1x\1\1k\1v\1\0\1v$07000000-0000-0000-0000-"
-		      "000000000000\11",
+		      "000000000000\11\2"
+		      "0a",
 		      body.len));
 	/* before 1970, and far behind it */
 	fusee_bytes_reset(&body);
