@@ -236,12 +236,18 @@ static void put_head(const struct top *t, const struct collector *c, uint64_t el
 	buf_fini(&load);
 }
 
+/* Of samplers, those whose type is not the profile's default. */
+static uint32_t first_other(const struct top *t)
+{
+	return session_is_beside(&t->s.o) ? 0 : 1;
+}
+
 /* The functions of each type. */
 static void put_functions(const struct top *t, const struct fusee_profile *p,
 			  struct render_options *o, struct buf *out)
 {
 	const struct session_choosers *c = &t->s.o.choosers;
-	uint32_t first = session_is_beside(&t->s.o) ? 0 : 1, n = c->n + !first, titles = 4 * n;
+	uint32_t first = first_other(t), n = c->n + !first, titles = 4 * n;
 
 	if (n > 1)
 		o->rows = o->rows > titles ? (o->rows - titles + 4) / n : 2;
@@ -254,6 +260,20 @@ static void put_functions(const struct top *t, const struct fusee_profile *p,
 		o->type = ops->type;
 		session_table(ops)(p, o, out);
 	}
+}
+
+/* A document of each type: values of different types are not of one kind. */
+static int put_json(const struct top *t, const struct fusee_profile *p, struct render_options *o,
+		    struct buf *out)
+{
+	const struct session_choosers *c = &t->s.o.choosers;
+	int r = render_json(p, NULL, o, out);
+
+	for (uint32_t i = first_other(t); !r && i < c->n; i++) {
+		o->type = plugin_sampler_ops(c->at[i].descriptor)->type;
+		r = render_json(p, NULL, o, out);
+	}
+	return r;
 }
 
 static void draw(struct top *t, const struct collector *c, const struct fusee_profile *p)
@@ -298,7 +318,7 @@ static void show(struct top *t, const struct collector *c, const struct fusee_pr
 		draw(t, c, p);
 		return;
 	}
-	if (!render_json(p, NULL, &o, &b))
+	if (!put_json(t, p, &o, &b))
 		buf_write(&b, STDOUT_FILENO);
 	buf_fini(&b);
 }
@@ -416,7 +436,8 @@ static const struct cli_option options[] = {
 	 "program that it runs",
 	 CLI_TRUE, MEMBER(s.o.native)},
 	{"unwind", 0, "UNWINDER", UNWIND_HELP, CLI_CALL, .set = add_unwind},
-	{"json", 0, NULL, "JSON on stdout, a document for each interval", CLI_TRUE, MEMBER(json)},
+	{"json", 0, NULL, "JSON on stdout, a document for each interval and sampler", CLI_TRUE,
+	 MEMBER(json)},
 };
 
 const struct cli_command top_command = {
