@@ -30,19 +30,56 @@ static bool is_twin(const struct fusee_profile *p, uint32_t a, uint32_t b)
 	return n && y.len >= n && !memcmp(x.p, y.p, n);
 }
 
+static bool is_of_heap(struct fusee_str s)
+{
+	return (s.len > 6 && !memcmp(s.p, "alloc_", 6)) || (s.len > 6 && !memcmp(s.p, "inuse_", 6));
+}
+
+/* Whether one sampler has both types, as `record` names them. */
+static bool is_of_one(const struct fusee_profile *p, uint32_t a, uint32_t b)
+{
+	return is_twin(p, a, b) || is(p, a, "calls") || is(p, b, "calls") ||
+	       (is_of_heap(str_at(p, a)) && is_of_heap(str_at(p, b)));
+}
+
+static uint64_t find_others(const struct fusee_profile *p, uint32_t type)
+{
+	uint64_t others = 0;
+
+	for (uint32_t i = 0; i < p->types.n && i < 64; i++)
+		if (i != type && !is(p, type_at(p, i)->type, "samples") &&
+		    !is_of_one(p, type_at(p, type)->type, type_at(p, i)->type))
+			others |= 1ull << i;
+	return others;
+}
+
+static double base_value(const struct fusee_profile *p, uint32_t type)
+{
+	const struct fusee_value_type *t = type_at(p, type);
+
+	return p->period > 0 && t->type == p->period_type && t->unit == p->period_unit
+		       ? (double)p->period
+		       : 0;
+}
+
 void render_count_find(struct render_count *c, const struct fusee_profile *p, uint32_t type)
 {
 	*c = (struct render_count){.type = type, .by = type};
 	for (uint32_t i = 0; i < p->types.n; i++) {
 		if (is(p, type_at(p, i)->type, "samples") && is(p, type_at(p, i)->unit, "count")) {
-			*c = (struct render_count){type, i, 1};
+			*c = (struct render_count){.type = type,
+						   .by = i,
+						   .divisor = 1,
+						   .others = find_others(p, type),
+						   .each = base_value(p, type)};
 			return;
 		}
 	}
 	for (uint32_t i = 0; p->period > 0 && p->period_unit && i < p->types.n; i++) {
 		if (type_at(p, i)->unit == p->period_unit &&
 		    (i == type || is_twin(p, type_at(p, type)->type, type_at(p, i)->type))) {
-			*c = (struct render_count){type, i, (double)p->period};
+			*c = (struct render_count){
+				.type = type, .by = i, .divisor = (double)p->period};
 			return;
 		}
 	}
@@ -50,11 +87,23 @@ void render_count_find(struct render_count *c, const struct fusee_profile *p, ui
 		c->divisor = 1;
 }
 
+static bool has_others(const struct render_count *c, const int64_t *values)
+{
+	for (uint64_t set = c->others; set; set &= set - 1)
+		if (values[__builtin_ctzll(set)])
+			return true;
+	return false;
+}
+
 double render_noise_of(const struct render_count *c, const int64_t *values)
 {
 	double v = (double)values[c->type],
-	       n = c->divisor > 0 ? fabs((double)values[c->by]) / c->divisor : 1;
+	       n = c->divisor > 0 ? fabs((double)values[c->by]) / c->divisor : 1, most;
 
+	if (v && has_others(c, values)) {
+		most = c->each > 0 ? fabs(v) / c->each : 1;
+		n = n < most ? n : most;
+	}
 	return v * v / (n > 1 ? n : 1);
 }
 

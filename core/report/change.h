@@ -21,6 +21,10 @@ struct render_count {
 	uint32_t type;  /* of the values in question */
 	uint32_t by;    /* the type whose value is divided */
 	double divisor; /* 0: the sample is one event */
+	/* Types below 64 of other samplers: `by` counts their events, too, in samples that have
+	 * values of several samplers. */
+	uint64_t others;
+	double each; /* the value of one event of `type` at the base rate; 0: unknown */
 };
 
 void render_count_find(struct render_count *, const struct fusee_profile *, uint32_t type);

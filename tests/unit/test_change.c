@@ -204,3 +204,37 @@ TEST(events_of_a_sample)
 	CHECK(render_noise_of(&c, heap) == 4.0 * 4.0 / 4);
 	builder_free(b);
 }
+
+/* Equal stacks of two samplers are one sample, whose number of events is of both. */
+TEST(events_of_a_sample_of_two_samplers)
+{
+	static const char *const types[] = {"samples",     "cpu",           "off_cpu",
+					    "alloc_space", "alloc_objects", "inuse_space",
+					    "calls"};
+	const int64_t cpu[7] = {3, 30}, both[7] = {1000003, 30, 7000}, few[7] = {2, 30, 7000},
+		      alloc[7] = {5, 0, 0, 10, 20, 30}, timed[7] = {5, 0, 9, 0, 0, 0, 5};
+	const struct fusee_profile *p;
+	struct render_count c;
+	struct builder *b;
+
+	CHECK_INT(builder_new(&b), 0);
+	for (uint32_t i = 0; i < 7; i++)
+		builder_type(b, types[i], i ? "nanoseconds" : "count");
+	builder_profile(b)->period_type = builder_cstr(b, "cpu");
+	builder_profile(b)->period_unit = builder_cstr(b, "nanoseconds");
+	builder_profile(b)->period = 10;
+	CHECK_INT(builder_finish(b, &p), 0);
+	render_count_find(&c, p, 1);
+	CHECK(render_noise_of(&c, cpu) == 30.0 * 30 / 3);
+	CHECK(render_noise_of(&c, both) == 30.0 * 30 / 3); /* 30 is 3 periods */
+	CHECK(render_noise_of(&c, few) == 30.0 * 30 / 2);
+	render_count_find(&c, p, 2); /* waits have other weights: one event, at the least */
+	CHECK(render_noise_of(&c, both) == 7000.0 * 7000);
+	CHECK(render_noise_of(&c, cpu) == 0);
+	CHECK(render_noise_of(&c, timed) == 9.0 * 9 / 5); /* calls are of the same sampler */
+	render_count_find(&c, p, 3);                      /* and these */
+	CHECK(render_noise_of(&c, alloc) == 10.0 * 10 / 5);
+	render_count_find(&c, p, 4);
+	CHECK(render_noise_of(&c, alloc) == 20.0 * 20 / 5);
+	builder_free(b);
+}
