@@ -74,7 +74,7 @@ FUSEE_FN __u64 awaited(struct task_struct *task)
 
 FUSEE_FN void at_switch(__u64 *args)
 {
-	const struct fusee_sampler_scope *scope = fusee_sampler_scope();
+	const struct fusee_scope *scope = fusee_sampler_scope();
 	struct task_struct *leaving = (void *)args[1];
 	struct fusee_thread_memory first = {0}, *m;
 	__u64 lock;
@@ -117,7 +117,7 @@ FUSEE_FN int releases(struct task_struct *running, __u64 lock)
 
 FUSEE_FN void at_waking(__u64 *args)
 {
-	const struct fusee_sampler_scope *scope = fusee_sampler_scope();
+	const struct fusee_scope *scope = fusee_sampler_scope();
 	struct task_struct *waits = (void *)args[0], *running;
 	struct fusee_thread_memory *m;
 	__u64 since, lock, now, weight;
