@@ -182,17 +182,19 @@ static int link_place(const struct bpf_sampler *b, const struct bpf_program *pro
 						  to->path, &at));
 }
 
+/* o: NULL at a tracepoint. */
 static int attach_program(struct bpf_sampler *b, const char *name, const struct probe_point *p,
 			  const struct probe_target *to, struct bpf_uprobe_opts *o)
 {
 	struct bpf_program *program = bpf_object__find_program_by_name(b->probes.object, name);
 	struct bpf_link *link;
 
-	if (program && b->probes.type == UPROBE_MULTI)
+	if (program && o && b->probes.type == UPROBE_MULTI)
 		return link_place(b, program, p->offset, to, o);
 	if (!program || !ARRAY_ROOM(to->links->at, to->links->n, to->links->cap))
 		return program ? -ENOMEM : -ENOENT;
-	link = bpf_program__attach_uprobe_opts(program, to->pid, to->path, p->offset, o);
+	link = o ? bpf_program__attach_uprobe_opts(program, to->pid, to->path, p->offset, o)
+		 : bpf_program__attach_raw_tracepoint(program, p->path);
 	if (!link)
 		return -errno;
 	to->links->at[to->links->n++] = link;
@@ -225,32 +227,15 @@ static int set_filter(struct bpf_sampler *b, const struct probe_point *p, uint32
 	return bpf_map_update_elem(map, &number, &p->filter, BPF_ANY) ? -errno : 0;
 }
 
-static int attach_tracepoint(struct bpf_sampler *b, const struct probe_point *p, uint64_t number,
-			     const struct probe_target *to)
-{
-	char name[48];
-	struct bpf_program *program;
-	struct bpf_link *link;
-
-	snprintf(name, sizeof(name), TRACEPOINT "%llu", (unsigned long long)number);
-	program = bpf_object__find_program_by_name(b->probes.object, name);
-	if (!program || !ARRAY_ROOM(to->links->at, to->links->n, to->links->cap))
-		return program ? -ENOMEM : -ENOENT;
-	link = bpf_program__attach_raw_tracepoint(program, p->path);
-	if (!link)
-		return -errno;
-	to->links->at[to->links->n++] = link;
-	return 0;
-}
-
 static int attach(struct bpf_sampler *b, const struct probe_point *p, uint64_t number,
 		  const struct probe_target *to)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, o);
+	char name[48];
 
+	snprintf(name, sizeof(name), TRACEPOINT "%llu", (unsigned long long)number);
 	if (p->program == PROBE_TRACEPOINT)
-		return attach_tracepoint(b, p, number, to);
-
+		return attach_program(b, name, p, to, NULL);
 	if (p->program == PROBE_RETURN)
 		return attach_timed(b, p, number, to);
 	o.ref_ctr_offset = p->semaphore;
