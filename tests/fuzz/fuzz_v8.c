@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: plugins/unwinders/v8/names.c plugins/unwinders/v8/inspect.c plugins/unwinders/v8/required.c
-// sources: plugins/unwinders/v8/baseline.c
+// sources: plugins/unwinders/v8/baseline.c plugins/unwinders/v8/bytes.c plugins/unwinders/v8/modules.c
 // sources: plugins/unwinders/v8/positions.c plugins/unwinders/v8/source.c plugins/unwinders/v8/v8.bpf.c
 // flags: -Iplugins/unwinders/v8
 // clang-format on
@@ -32,7 +32,14 @@ static const struct fusee_unwinder_host memory = {.process_read = read_bytes};
 
 static void keep(uint32_t kind, uint64_t key, const void *at, uint32_t len)
 {
+	struct v8_process *p = v8_names_process(&processes, 1);
+	struct v8_memory m = {&memory, 1, slab[V8_WASM_MARKER], false};
+
 	v8_names_add(&processes, 1, kind, key, at, len);
+	if (p && kind == V8_MODULE)
+		v8_modules_add(&p->modules, &m, key, at, len);
+	if (p && kind == V8_WASM)
+		v8_modules_add_place(&p->modules, &m, key, at, len);
 }
 
 static bool read_lines(void *arg, struct v8_file *f)
@@ -48,12 +55,38 @@ static bool read_lines(void *arg, struct v8_file *f)
 	return true;
 }
 
+static bool read_data(void *arg, uint64_t at, void *to, uint32_t n)
+{
+	return !process_read(arg, to, n, at);
+}
+
+/* The bytes as a module of WebAssembly, as large as it says. */
+static void read_as_module(uint64_t size)
+{
+	struct v8_functions f;
+	uint32_t n = 0;
+
+	if (!v8_bytes_read(read_data, NULL, size, &f))
+		return;
+	for (uint32_t i = 0; i < f.imported + f.declared && i < 1000; i++)
+		if (v8_bytes_name(&f, i, &n) && n > f.ntexts)
+			abort();
+	v8_bytes_free(&f);
+}
+
 static void symbolize(uint64_t key, uint64_t what)
 {
+	struct v8_process *p = v8_names_process(&processes, 1);
+	char name[V8_FUNCTION_NAME];
+	uint64_t script;
+
 	uint32_t offset = (uint32_t)what;
 	const struct v8_named *f = v8_names_function(&processes, 1, key);
 	const struct v8_file *s = f ? v8_names_script(&processes, 1, f->script) : NULL;
 
+	if (p && v8_modules_name(&p->modules, key, name, &script) &&
+	    (!*name || strlen(name) >= sizeof(name)))
+		abort();
 	if (f && strlen(f->name) > 2 * V8_NAME_BYTES)
 		abort();
 	if (s && strlen(s->name) > 2 * V8_SCRIPT_BYTES)
@@ -115,6 +148,12 @@ static const uint32_t node_22[V8_WORDS] = {
 	[V8_BYTECODE_DATA] = 64,
 	[V8_BYTECODE_POSITIONS] = 24,
 	[V8_TABLE_DATA] = 16,
+	[V8_WASM_MARKER] = 8,
+	[V8_TO_JS_MARKER] = 10,
+	[V8_TO_WASM_MARKER] = 14,
+	[V8_TYPE_MODULE] = 2158,
+	[V8_TYPE_INSTANCE] = 2156,
+	[V8_SCRIPT_MODULE] = 80,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -137,5 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	v8_names_remove(&processes, 1);
 	v8_names_free(&processes);
 	processes = NULL;
+	read_as_module(size);
+	read_as_module(1u << 20);
 	return 0;
 }

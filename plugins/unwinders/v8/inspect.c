@@ -43,6 +43,15 @@ static bool read_constant(const struct library *l, const char *constant, int32_t
 	return read_variable(l, name, value);
 }
 
+/* Reads the constant of a word, by the first of its names that the library has. */
+static bool read_required(const struct library *l, const struct v8_required *q, int32_t *value)
+{
+	for (uint32_t k = 0; k < V8_MOST_NAMES && q->names[k]; k++)
+		if (read_constant(l, q->names[k], value))
+			return true;
+	return false;
+}
+
 /* Checks the constants that the step relies on, and reads those that it needs. 0 or -errno. */
 static int read_words(struct library *l)
 {
@@ -60,11 +69,8 @@ static int read_words(struct library *l)
 	}
 	for (uint32_t i = 0; i < V8_REQUIRED; i++) {
 		const struct v8_required *q = &v8_required[i];
-		bool found = false;
 
-		for (uint32_t k = 0; k < V8_MOST_NAMES && q->names[k] && !found; k++)
-			found = read_constant(l, q->names[k], &value);
-		if (!found)
+		if (!read_required(l, q, &value))
 			return fusee_fail(l->self, -ENOTSUP, "%s does not export v8dbg_%s",
 					  not_named, q->names[0]);
 		if (value < 0 || (uint32_t)value >= MOST_VALUE)
@@ -114,6 +120,27 @@ static void read_code_words(struct library *l)
 			return;
 	for (uint32_t i = 0; i < V8_CODE_WORDS; i++)
 		l->words[v8_code_words[0][i].word] = 0;
+}
+
+/* Sets the words of WebAssembly. Those that the library lacks are 0, and then its functions are not
+ * named. */
+static void read_wasm_words(struct library *l)
+{
+	int32_t values[V8_WASM_WORDS], instance;
+
+	for (uint32_t i = 0; i < V8_WASM_WORDS; i++)
+		if (!read_required(l, &v8_wasm_words[i], &values[i]) || values[i] <= 0 ||
+		    (uint32_t)values[i] >= MOST_VALUE / 2)
+			return;
+	for (uint32_t i = 0; i < V8_WASM_WORDS; i++)
+		l->words[v8_wasm_words[i].word] = (uint32_t)values[i];
+	/* as frames have them */
+	l->words[V8_WASM_MARKER] *= 2;
+	l->words[V8_TO_JS_MARKER] *= 2;
+	l->words[V8_TO_WASM_MARKER] *= 2;
+	if (read_constant(l, "type_WasmInstanceObject__WASM_INSTANCE_OBJECT_TYPE", &instance) &&
+	    instance > 0 && (uint32_t)instance < MOST_VALUE)
+		l->words[V8_TYPE_INSTANCE] = (uint32_t)instance;
 }
 
 /* Reads the sizes of bytecodes, which V8 has in a table for each scale of operands. Without them
@@ -207,6 +234,7 @@ static int make(struct library *l)
 		return r;
 	derive(l);
 	read_code_words(l);
+	read_wasm_words(l);
 	read_sizes(l);
 	if (!find_builtins(l, &claim.range))
 		return fusee_fail(l->self, -ENOTSUP, "%s does not say where its builtins are",

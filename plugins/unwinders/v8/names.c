@@ -43,6 +43,7 @@ static void free_process(void *element)
 
 	tdestroy(p->functions, free_function);
 	tdestroy(p->scripts, free_script);
+	v8_modules_free(&p->v8.modules);
 	free(p);
 }
 
@@ -222,7 +223,8 @@ int v8_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key
 {
 	struct process *p;
 
-	if (kind < V8_FUNCTION || kind >= V8_POSITIONS + V8_TABLES * V8_PARTS)
+	if (kind < V8_FUNCTION || kind == V8_MODULE || kind == V8_WASM ||
+	    kind >= V8_POSITIONS + V8_TABLES * V8_PARTS)
 		return -EBADMSG;
 	p = fusee_emitted_process(processes, process, sizeof(*p));
 	if (!p)

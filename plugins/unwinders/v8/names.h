@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "modules.h"
 #include "positions.h"
 #include "words.h"
 
@@ -62,6 +63,7 @@ struct v8_file {
 struct v8_process {
 	bool known;     /* it maps V8 */
 	uint64_t lines; /* of all its scripts */
+	struct v8_modules modules;
 	uint32_t words[V8_WORDS];
 };
 

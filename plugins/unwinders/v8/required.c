@@ -108,3 +108,13 @@ const struct v8_granted v8_granted[V8_GRANTED] = {
 	{"off_fp_bytecode_array", -32},
 	{"off_fp_bytecode_offset", -40},
 };
+
+const struct v8_required v8_wasm_words[V8_WASM_WORDS] = {
+	{V8_WASM_MARKER, {"frametype_WasmFrame"}},
+	{V8_TO_JS_MARKER, {"frametype_WasmToJsFrame"}},
+	{V8_TO_WASM_MARKER, {"frametype_JsToWasmFrame"}},
+	{V8_TYPE_MODULE, {"type_WasmModuleObject__WASM_MODULE_OBJECT_TYPE"}},
+	{V8_SCRIPT_MODULE,
+	 {"class_Script__wasm_managed_native_module__Tagged_Object_",
+	  "class_Script__wasm_managed_native_module__Object"}},
+};

@@ -20,6 +20,11 @@ struct v8_required {
 
 extern const struct v8_required v8_required[V8_REQUIRED];
 
+/* Words of WebAssembly: all, or none counts. */
+#define V8_WASM_WORDS 5u
+
+extern const struct v8_required v8_wasm_words[V8_WASM_WORDS];
+
 /* Words of compiled code, by the layouts that releases have. The first layout counts whose
  * constants the library has; without any all these words are 0. */
 #define V8_LAYOUTS 4u

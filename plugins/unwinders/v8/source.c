@@ -33,8 +33,7 @@ static int get(struct reader *r, uint64_t at, void *to, uint32_t len)
 	return r->err;
 }
 
-/* Is it an error of a busy machine, after which another try makes sense? */
-static bool may_pass(int err)
+bool v8_may_pass(int err)
 {
 	return err == -EAGAIN || err == -ETIMEDOUT || err == -ENOBUFS || err == -EMFILE ||
 	       err == -ENFILE || err == -EINTR;
@@ -227,7 +226,7 @@ static void read_on(struct reader *r, uint64_t until)
 		return;
 	if (ok)
 		s->state = is_there(r) ? V8_SOURCE_READ : s->state;
-	if (s->state != V8_SOURCE_READ && !may_pass(r->err))
+	if (s->state != V8_SOURCE_READ && !v8_may_pass(r->err))
 		restart(s);
 }
 
@@ -238,7 +237,7 @@ static void try_once(struct reader *r, uint64_t until)
 	if (s->state == V8_SOURCE_NEW) {
 		if (find_text(r) && begin_line(s, 0))
 			s->state = V8_SOURCE_READING;
-		else if (!may_pass(r->err))
+		else if (!v8_may_pass(r->err))
 			restart(s);
 	}
 	if (s->state == V8_SOURCE_READING)

@@ -16,4 +16,7 @@ uint32_t v8_source_line(const struct v8_source *, uint32_t position);
 /* May a loop begin there? Then it is no place of a call. */
 bool v8_source_is_loop(const struct v8_source *, uint32_t position);
 
+/* Is it an error of a busy machine, after which another try makes sense? */
+bool v8_may_pass(int err);
+
 #endif

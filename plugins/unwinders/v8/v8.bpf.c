@@ -11,6 +11,7 @@
 #include "code.h"
 #include "emit.h"
 #include "state.h"
+#include "wasm.h"
 
 #define FARTHEST (1ull << 21) /* the most bytes of a frame */
 
@@ -78,9 +79,29 @@ enum frame {
 	FRAME_PARTIAL,  /* its slots are not yet pushed, or already popped */
 	FRAME_MARKED,   /* it has a number, its type, in place of a context */
 	FRAME_FUNCTION, /* of a function of JavaScript; SHARED is set */
+	FRAME_WASM,     /* of a function of WebAssembly; TEXT is its instance */
+	FRAME_TO_JS,    /* of a wrapper */
+	FRAME_TO_WASM,
 };
 
 #define MOST_MARKER 256u /* above twice the largest type of a frame, as slots have it */
+
+/* The kind of a frame with this marker, and the next word below it. Builtins have names. */
+FUSEE_FN int look_at_marker(struct fusee_unwind *u, __u64 marker, __u64 next)
+{
+	if (marker >= MOST_MARKER)
+		return FRAME_UNKNOWN;
+	if (u->file || !word(u, V8_WASM_MARKER))
+		return FRAME_MARKED;
+	if (marker == word(u, V8_TO_JS_MARKER))
+		return FRAME_TO_JS;
+	if (marker == word(u, V8_TO_WASM_MARKER))
+		return FRAME_TO_WASM;
+	if (marker != word(u, V8_WASM_MARKER))
+		return FRAME_MARKED;
+	u->scratch[TEXT] = u->sp > u->fp - 16 ? 0 : next;
+	return is_object(u->scratch[TEXT]) ? FRAME_WASM : FRAME_PARTIAL;
+}
 
 /* Returns the kind of the frame at fp. */
 static int look_at_frame(struct fusee_unwind *u, __u32 unused)
@@ -94,7 +115,7 @@ static int look_at_frame(struct fusee_unwind *u, __u32 unused)
 	if (AT(u, &slots, u->fp - 16))
 		return FRAME_UNKNOWN;
 	if (!(slots[1] & TAG))
-		return slots[1] < MOST_MARKER ? FRAME_MARKED : FRAME_UNKNOWN;
+		return look_at_marker(u, slots[1], slots[0]);
 	if (u->sp > u->fp - 16)
 		return FRAME_PARTIAL;
 	type = type_of(u, &slots[0]);
@@ -177,6 +198,12 @@ static int v8_step(struct fusee_unwind *u)
 		return FUSEE_NATIVE_TOO;
 	if (frame == FRAME_FUNCTION)
 		push_function(u);
+	if (frame == FRAME_WASM)
+		push_wasm(u);
+	if (frame == FRAME_TO_JS)
+		fusee_push(u, 0, V8_IS_TO_JS);
+	if (frame == FRAME_TO_WASM)
+		fusee_push(u, 0, V8_IS_TO_WASM);
 	if (AT(u, &saved, u->fp))
 		return fusee_stop(u, V8_UNREADABLE);
 	to_caller(u, saved[1], u->fp + 16);

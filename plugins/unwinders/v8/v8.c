@@ -69,6 +69,20 @@ static bool is_chunk(const struct v8 *v, uint64_t process, uint64_t lo, uint64_t
 	       !(size & 0xfff) && size >= CHUNK && size >= hi - chunk && size <= CODE_RANGE;
 }
 
+/* Is this memory the code of WebAssembly? It begins with a jump table, or with a wrapper, whose
+ * frame says what it is. */
+static bool is_wasm(const struct v8 *v, uint64_t process, uint64_t lo)
+{
+	static const unsigned char wrapper[] = {0x55, 0x48, 0x89, 0xe5, 0x6a};
+	unsigned char b[16];
+
+	if (lo & (PAGE - 1) || v->self.host->unwinder->process_read(process, lo, b, sizeof(b)))
+		return false;
+	if (b[0] == 0xe9) /* a slot has 5 bytes or 8, and another follows, or nothing */
+		return b[5] == 0xe9 || b[8] == 0xe9 || !memcmp(b + 8, b + 9, 7);
+	return !memcmp(b, wrapper, sizeof(wrapper)) && !(b[5] & 1);
+}
+
 static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
 {
 	struct v8 *v = ctx;
@@ -77,7 +91,8 @@ static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_vie
 	if (!p)
 		return -ENOMEM;
 	if (!(m->flags & FUSEE_VIEW_LIBRARY))
-		return p->known && is_chunk(v, process, m->lo, m->hi)
+		return p->known && (is_chunk(v, process, m->lo, m->hi) ||
+				    (p->words[V8_WASM_MARKER] && is_wasm(v, process, m->lo)))
 			       ? claim(v, process, m->lo, m->hi)
 			       : 0;
 	if (!FUSEE_HAS(m, table) || m->table.n != V8_WORDS)
@@ -129,19 +144,56 @@ static int on_refresh(void *ctx, uint64_t process)
 
 	if (!p)
 		return -ENOMEM;
-	if (p->known)
+	if (p->known) {
+		struct v8_memory m = {v->self.host->unwinder, process, p->words[V8_WASM_MARKER],
+				      false};
+
+		v8_modules_refresh(&p->modules, &m);
 		v8_names_each_script(&v->processes, process, read_script, &r);
+	}
 	return 0;
+}
+
+/* As v8_names_add(), of modules of WebAssembly and of places in them. */
+static int add_wasm(struct v8 *v, uint64_t process, const struct fusee_emission *e)
+{
+	struct v8_process *p = v8_names_process(&v->processes, process);
+	struct v8_memory m = {v->self.host->unwinder, process, p ? p->words[V8_WASM_MARKER] : 0,
+			      false};
+
+	if (!p)
+		return -ENOMEM;
+	return e->kind == V8_MODULE
+		       ? v8_modules_add(&p->modules, &m, e->key, e->bytes.p, e->bytes.len)
+		       : v8_modules_add_place(&p->modules, &m, e->key, e->bytes.p, e->bytes.len);
 }
 
 static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e)
 {
 	struct v8 *v = ctx;
-	int kept = v8_names_add(&v->processes, process, e->kind, e->key, e->bytes.p, e->bytes.len);
+	int kept = e->kind == V8_MODULE || e->kind == V8_WASM
+			   ? add_wasm(v, process, e)
+			   : v8_names_add(&v->processes, process, e->kind, e->key, e->bytes.p,
+					  e->bytes.len);
 
 	if (kept > 0 && e->kind == V8_SCRIPT) /* now, as the process may end soon */
 		read_new(v, process, e->key);
 	return fusee_emitted_result(&v->self, "functions_lost", kept);
+}
+
+/* Names of wrappers, as V8's own profiler has them. */
+#define TO_JS "wasm-to-js"
+#define TO_WASM "js-to-wasm"
+
+/* The name of a function. What a module exports is a function of JavaScript, whose name is a number
+ * and whose code is a wrapper. */
+static const char *name_of(struct v8 *v, uint64_t process, const struct v8_named *named)
+{
+	const struct v8_process *p = v8_names_process(&v->processes, process);
+
+	if (named->script && p && v8_modules_has(&p->modules, named->script))
+		return TO_WASM;
+	return *named->name ? named->name : "(anonymous)";
 }
 
 /* Appends the frame of a function at this place in its script. 0 or -errno.
@@ -157,7 +209,7 @@ static int show(struct v8 *v, const struct fusee_raw_frame *frame, const struct 
 								     named->script)
 						   : NULL;
 
-	f.function = fusee_text(*named->name ? named->name : "(anonymous)");
+	f.function = fusee_text(name_of(v, process, named));
 	f.flags = named->flags & V8_IS_BUILTIN ? FUSEE_FRAME_BUILTIN : 0;
 	if (file) {
 		read_new(v, process, named->script); /* if earlier tries failed */
@@ -220,6 +272,31 @@ static struct v8_place place_in_code(struct v8 *v, const struct fusee_raw_frame 
 		 : (struct v8_place){0, -1, false};
 }
 
+/* Appends the frame of a function of WebAssembly, or of a wrapper. 1 or -ENOMEM. */
+static int show_wasm(struct v8 *v, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)
+{
+	const struct v8_process *p = v8_names_process(&v->processes, frame->process);
+	struct fusee_source_frame f = FUSEE_SIZED(struct fusee_source_frame);
+	const struct v8_file *file = NULL;
+	char name[V8_FUNCTION_NAME];
+	uint64_t script = 0;
+
+	if (!p)
+		return -ENOMEM;
+	if (frame->v[1] != V8_IS_WASM) {
+		strcpy(name, frame->v[1] == V8_IS_TO_JS ? TO_JS : TO_WASM);
+	} else if (!v8_modules_name(&p->modules, frame->v[0], name, &script)) {
+		strcpy(name, "wasm-function[?]");
+		fusee_count(&v->self, "wasm_unknown", 1);
+	}
+	if (script)
+		file = v8_names_script(&v->processes, frame->process, script);
+	f.function = fusee_text(name);
+	if (file)
+		f.file = fusee_text(file->name);
+	return v->self.host->unwinder->frame(out, &f) ? -ENOMEM : 1;
+}
+
 static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)
 {
 	struct v8 *v = ctx;
@@ -229,6 +306,8 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 
 	if (frame->addr) /* a frame of native code, which no step has named */
 		return 0;
+	if (frame->v[1] == V8_IS_WASM || frame->v[1] == V8_IS_TO_JS || frame->v[1] == V8_IS_TO_WASM)
+		return show_wasm(v, frame, out);
 	named = v8_names_function(&v->processes, frame->process, frame->v[0]);
 	if (!named)
 		return 0;
@@ -268,7 +347,7 @@ static const struct fusee_runtime runtimes[] = {
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.flags = FUSEE_UNWINDER_LATE,
-	.slab_version = 4,
+	.slab_version = 5,
 	.frame_type = "v8js",
 	.reasons = reasons,
 	.bpf = v8_bpf,

@@ -66,6 +66,13 @@ enum v8_word {
 	V8_DEOPT_PLACES,   /* where they were inlined */
 	V8_DEOPT_SHARED,   /* the SharedFunctionInfo, or an object with it */
 	V8_WRAPPED_SHARED, /* where it is in that object; 0: there is none */
+	/* WebAssembly; 0 in a V8 whose constants do not say it */
+	V8_WASM_MARKER,    /* what a frame of a function of WebAssembly has in place of a context */
+	V8_TO_JS_MARKER,   /* the same of a wrapper in which WebAssembly calls JavaScript */
+	V8_TO_WASM_MARKER, /* the same of one in which JavaScript calls WebAssembly */
+	V8_TYPE_MODULE,    /* WasmModuleObject */
+	V8_TYPE_INSTANCE,  /* WasmInstanceObject, if frames have another object that leads to it */
+	V8_SCRIPT_MODULE,  /* of a module's Script: what leads to its bytes */
 	V8_BYTECODES,      /* how many there are; 0: their sizes are not known */
 	/* The size of each in bytes, a byte each: with operands of one byte, of two, of four. */
 	V8_BYTECODE_SIZES,
@@ -73,7 +80,7 @@ enum v8_word {
 };
 
 /* Kinds of emissions. Tables come in V8_PARTS parts, each of its own kind. */
-enum v8_kind { V8_FUNCTION = 1, V8_SCRIPT, V8_CODE, V8_POSITIONS };
+enum v8_kind { V8_FUNCTION = 1, V8_SCRIPT, V8_CODE, V8_MODULE, V8_WASM, V8_POSITIONS };
 
 /* Tables of a function or code, in the order of their kinds from V8_POSITIONS on. */
 enum v8_table_of {
@@ -136,12 +143,30 @@ struct v8_script {
 	struct v8_text name;
 };
 
+#define V8_INSTANCE_WORDS 40u
+
+/* A module of WebAssembly; its key is that of its script. */
+struct v8_module {
+	unsigned long long managed;                     /* address of what leads to its bytes */
+	unsigned long long instance[V8_INSTANCE_WORDS]; /* an instance of it, from its first word */
+};
+
+/* An address in code of WebAssembly. */
+struct v8_wasm {
+	unsigned long long module; /* its key */
+	unsigned long long at;     /* an address in the instruction, or right behind it */
+	unsigned long long caller; /* the address that the function returns to */
+};
+
 /* The second word of a pushed frame: the offset of the bytecode, or this; or of pc in compiled
  * code, whose key is the third word. */
 #define V8_NO_OFFSET 0xffffffffu
 #define V8_IS_CODE (1ull << 32)
 #define V8_IS_EXACT (2ull << 32)    /* of compiled code: it was interrupted there */
 #define V8_IS_BASELINE (4ull << 32) /* of compiled code: Sparkplug has compiled it */
+#define V8_IS_WASM (8ull << 32)     /* a function of WebAssembly; nothing else is known of it */
+#define V8_IS_TO_JS (16ull << 32)   /* a wrapper; nothing else is known of it */
+#define V8_IS_TO_WASM (32ull << 32) /* the same */
 
 enum v8_reason {
 	V8_UNREADABLE = 1,
