@@ -284,6 +284,7 @@ static uint32_t called_before(const struct module *m, struct v8_memory *memory, 
 /* ---- where a function begins ---- */
 
 #define BEGINNING 16u
+#define WRAPPER 2u /* the marker of a wrapper that calls JavaScript is the next */
 
 /* Does the code of a function begin so? *function becomes which, if it says so. */
 static bool is_beginning(const unsigned char *b, uint32_t marker, uint32_t *function)
@@ -300,6 +301,21 @@ static bool is_beginning(const unsigned char *b, uint32_t marker, uint32_t *func
 	else if (b[0] == 0x41 && b[1] == 0xbc && b[6] == 0xe8)
 		memcpy(function, b + 2, sizeof(*function));
 	return *function != UNKNOWN;
+}
+
+bool v8_modules_is_code(const unsigned char *b, uint32_t n, uint32_t marker)
+{
+	uint32_t unused;
+
+	/* a slot has 5 bytes or 8, and another follows, or nothing */
+	if (n >= BEGINNING && b[0] == 0xe9 &&
+	    (b[5] == 0xe9 || b[8] == 0xe9 || !memcmp(b + 8, b + 9, 7)))
+		return true;
+	for (uint32_t i = 0; i + BEGINNING <= n; i += ALIGNMENT)
+		if (is_beginning(b + i, marker, &unused) ||
+		    is_beginning(b + i, marker + WRAPPER, &unused))
+			return true;
+	return false;
 }
 
 /* The beginning of the function with the code at this address, 0: it is not found. */

@@ -35,6 +35,10 @@ int v8_modules_add(struct v8_modules *, struct v8_memory *, uint64_t key, const 
 int v8_modules_add_place(struct v8_modules *, struct v8_memory *, uint64_t key, const void *bytes,
 			 uint64_t n);
 
+/* Have these n bytes, from a page's beginning on, the beginning of a function or of a wrapper, or
+ * the first slots of a jump table? */
+bool v8_modules_is_code(const unsigned char *bytes, uint32_t n, uint32_t marker);
+
 /* Tries again what could not be read. */
 void v8_modules_refresh(struct v8_modules *, struct v8_memory *);
 

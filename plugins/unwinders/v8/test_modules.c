@@ -252,6 +252,25 @@ TEST(each_byte_is_another_in_turn)
 	}
 }
 
+TEST(memory_with_code)
+{
+	unsigned char page[4096] = {0};
+
+	make(8);
+	CHECK(v8_modules_is_code(m.memory + (TABLE - BASE), 4096, MARKER));
+	CHECK(v8_modules_is_code(m.memory + (CODE - BASE), 4096, MARKER));
+	make(5);
+	CHECK(v8_modules_is_code(m.memory + (TABLE - BASE), 4096, MARKER));
+	CHECK(!v8_modules_is_code(page, sizeof(page), MARKER));
+	memcpy(page + 128, m.memory + (CODE - BASE), 16); /* what was freed is before it */
+	CHECK(v8_modules_is_code(page, sizeof(page), MARKER));
+	CHECK(v8_modules_is_code(page, sizeof(page), MARKER - 2)); /* a wrapper */
+	CHECK(!v8_modules_is_code(page, sizeof(page), MARKER + 2));
+	memmove(page + 100, page + 128, 16); /* functions begin at multiples of 64 bytes */
+	memset(page + 128, 0, 16);
+	CHECK(!v8_modules_is_code(page, sizeof(page), MARKER));
+}
+
 TEST(emissions_of_another_size)
 {
 	struct v8_memory memory = {&host, 1, MARKER, false};

@@ -69,18 +69,24 @@ static bool is_chunk(const struct v8 *v, uint64_t process, uint64_t lo, uint64_t
 	       !(size & 0xfff) && size >= CHUNK && size >= hi - chunk && size <= CODE_RANGE;
 }
 
-/* Is this memory the code of WebAssembly? It begins with a jump table, or with a wrapper, whose
- * frame says what it is. */
-static bool is_wasm(const struct v8 *v, uint64_t process, uint64_t lo)
-{
-	static const unsigned char wrapper[] = {0x55, 0x48, 0x89, 0xe5, 0x6a};
-	unsigned char b[16];
+#define MOST_LOOKED_AT 0x10000u
 
-	if (lo & (PAGE - 1) || v->self.host->unwinder->process_read(process, lo, b, sizeof(b)))
+/* Is this memory the code of WebAssembly? Where code was freed, a module's code has several such
+ * mappings: those without a jump table have functions. */
+static bool is_wasm(struct v8 *v, uint64_t process, uint64_t lo, uint64_t hi)
+{
+	const struct v8_process *p = v8_names_process(&v->processes, process);
+	unsigned char *bytes;
+	bool is = false;
+	uint32_t n = hi - lo < MOST_LOOKED_AT ? (uint32_t)(hi - lo) : MOST_LOOKED_AT;
+
+	if (!p || !p->words[V8_WASM_MARKER] || lo & (PAGE - 1) || n < PAGE)
 		return false;
-	if (b[0] == 0xe9) /* a slot has 5 bytes or 8, and another follows, or nothing */
-		return b[5] == 0xe9 || b[8] == 0xe9 || !memcmp(b + 8, b + 9, 7);
-	return !memcmp(b, wrapper, sizeof(wrapper)) && !(b[5] & 1);
+	bytes = malloc(n);
+	if (bytes && !v->self.host->unwinder->process_read(process, lo, bytes, n))
+		is = v8_modules_is_code(bytes, n, p->words[V8_WASM_MARKER]);
+	free(bytes);
+	return is;
 }
 
 static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
@@ -92,7 +98,7 @@ static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_vie
 		return -ENOMEM;
 	if (!(m->flags & FUSEE_VIEW_LIBRARY))
 		return p->known && (is_chunk(v, process, m->lo, m->hi) ||
-				    (p->words[V8_WASM_MARKER] && is_wasm(v, process, m->lo)))
+				    is_wasm(v, process, m->lo, m->hi))
 			       ? claim(v, process, m->lo, m->hi)
 			       : 0;
 	if (!FUSEE_HAS(m, table) || m->table.n != V8_WORDS)
