@@ -86,11 +86,13 @@ static void read_named(const struct hotspot_named *named, uint32_t bci)
 
 	if (!named)
 		return;
-	if (strlen(named->name) + strlen(named->system) + strlen(named->file) > 4096)
+	if (hotspot_name(named).len > hotspot_system_name(named).len && !named->shown)
+		abort();
+	if (memchr(named->text, 0, hotspot_system_name(named).len + hotspot_file(named).len))
 		abort();
 	lines = malloc(named->line_bytes ? named->line_bytes : 1);
 	if (named->line_bytes)
-		memcpy(lines, named->lines, named->line_bytes);
+		memcpy(lines, hotspot_lines(named), named->line_bytes);
 	line = hotspot_line(lines, named->line_bytes, bci & 1, bci, &first);
 	if (line >= 1u << 24)
 		abort();

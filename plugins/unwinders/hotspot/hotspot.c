@@ -67,11 +67,11 @@ static int show(struct hotspot *h, uint64_t process, const struct hotspot_named 
 	const struct hotspot_jvm *jvm = hotspot_names_jvm(&h->processes, process);
 	struct fusee_source_frame f = FUSEE_SIZED(struct fusee_source_frame, .flags = named->flags);
 
-	f.function = fusee_text(named->name);
-	f.system_name = fusee_text(named->system);
-	f.file = fusee_text(named->file);
+	f.function = hotspot_name(named);
+	f.system_name = hotspot_system_name(named);
+	f.file = hotspot_file(named);
 	if (jvm && named->line_bytes) {
-		uint32_t line = hotspot_line(named->lines, named->line_bytes,
+		uint32_t line = hotspot_line(hotspot_lines(named), named->line_bytes,
 					     jvm->words[HOTSPOT_EXCESS], bci, &f.start_line);
 
 		f.line = bci == HOTSPOT_NO_BCI ? f.start_line : line;

@@ -39,21 +39,20 @@ struct hotspot_jvm *hotspot_names_jvm(void **processes, uint64_t process)
 
 /* ---- methods ---- */
 
-/* Copies a text of n bytes and terminates it; in the name of a class '/' becomes '.'. Returns the
- * address of the terminator. */
+/* Copies a text of n bytes; in the name of a class '/' becomes '.'. No text of a class file has a
+ * NUL. Returns the address behind it. */
 static char *put(char *to, const unsigned char *from, size_t n, bool is_class)
 {
 	for (size_t i = 0; i < n; i++)
-		to[i] = is_class && from[i] == '/' ? '.' : (char)from[i];
-	to[n] = '\0';
+		to[i] = is_class && from[i] == '/' ? '.' : from[i] ? (char)from[i] : '?';
 	return to + n;
 }
 
 static int add_method(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
 {
+	const unsigned char *text = bytes + sizeof(struct hotspot_method);
 	struct hotspot_method m;
 	struct hotspot_named *named;
-	const unsigned char *text = bytes + sizeof(m);
 	size_t size;
 	char *to;
 	int r;
@@ -61,30 +60,26 @@ static int add_method(struct process *p, uint64_t key, const unsigned char *byte
 	if (n < sizeof(m))
 		return -EBADMSG;
 	memcpy(&m, bytes, sizeof(m));
+	n -= sizeof(m);
 	if ((uint64_t)m.class_bytes + m.name_bytes + m.signature_bytes + m.file_bytes +
-		    m.line_bytes !=
-	    n - sizeof(m))
+			    m.line_bytes !=
+		    n ||
+	    m.class_bytes + m.name_bytes >= UINT16_MAX)
 		return -EBADMSG;
-	size = sizeof(*named) + 2 * (m.class_bytes + m.name_bytes) + m.signature_bytes +
-	       m.file_bytes + m.line_bytes + 5u;
+	size = sizeof(*named) + n + 1; /* a dot between class and name */
 	r = fusee_emitted_new(&p->kept, &p->methods, key, size, &named);
 	if (r <= 0)
 		return r;
-	to = (char *)(named + 1);
-	*named = (struct hotspot_named){.key = key, .name = to};
-	to = put(to, text, m.class_bytes, true);
-	*to = '.';
-	to = put(to + 1, text + m.class_bytes, m.name_bytes, false);
-	named->system = to + 1;
-	size_t name = (size_t)(to - named->name);
-
-	memcpy(to + 1, named->name, name);
-	text += m.class_bytes + m.name_bytes;
-	to = put(to + 1 + name, text, m.signature_bytes, false);
-	named->file = to + 1;
-	to = put(to + 1, text + m.signature_bytes, m.file_bytes, false);
+	named->name_bytes = (uint16_t)(m.class_bytes + 1 + m.name_bytes);
+	named->signature_bytes = m.signature_bytes;
+	named->file_bytes = m.file_bytes;
 	named->line_bytes = m.line_bytes;
-	named->lines = memcpy(to + 1, text + m.signature_bytes + m.file_bytes, m.line_bytes);
+	to = put(named->text, text, m.class_bytes, true);
+	*to = '.';
+	text += m.class_bytes;
+	n -= m.class_bytes + m.line_bytes;
+	to = put(to + 1, text, n, false);
+	memcpy(to, text + n, m.line_bytes);
 	return fusee_emitted_keep(&p->kept, &p->methods, named, size, free);
 }
 
@@ -107,25 +102,23 @@ static const struct {
 
 static int add_stub(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
 {
-	size_t size = sizeof(struct hotspot_named) + n + 1, i = 0;
+	size_t size, i = 0;
 	struct hotspot_named *named;
-	char *text;
 	int r;
 
 	if (!n || n > HOTSPOT_STUB_BYTES + 1)
 		return -EBADMSG;
+	n = strnlen((const char *)bytes, n);
+	size = sizeof(*named) + n + 1;
 	r = fusee_emitted_new(&p->kept, &p->stubs, key, size, &named);
 	if (r <= 0)
 		return r;
-	text = (char *)(named + 1);
-	put(text, bytes, n, false);
-	while (strncmp(text, stubs[i].name, strlen(stubs[i].name)))
+	put(named->text, bytes, n, false);
+	while (strncmp(named->text, stubs[i].name, strlen(stubs[i].name)))
 		i++;
-	*named = (struct hotspot_named){.key = key,
-					.name = stubs[i].shown ? stubs[i].shown : text,
-					.system = text,
-					.file = "",
-					.flags = stubs[i].flags};
+	named->name_bytes = (uint16_t)n;
+	named->shown = stubs[i].shown;
+	named->flags = stubs[i].flags;
 	return fusee_emitted_keep(&p->kept, &p->stubs, named, size, free);
 }
 

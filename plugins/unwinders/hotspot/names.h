@@ -7,21 +7,46 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <fusee/helpers.h>
+
 #include "required.h"
 #include "words.h"
 
 struct hotspot_memory;
 
-/* Owned by its process. Texts are terminated. */
+/* Owned by its process. A JVM has tens of thousands: each byte is kept once. */
 struct hotspot_named {
 	uint64_t key;
-	const char *name;   /* java.util.HashMap.put; of a stub its own */
-	const char *system; /* with the signature */
-	const char *file;   /* HashMap.java, or "" */
-	uint32_t flags;     /* enum fusee_frame_flags */
-	uint32_t line_bytes;
-	const unsigned char *lines; /* packed, see lines.h */
+	const char *shown; /* a stub's name; NULL: its own */
+	uint32_t flags;    /* enum fusee_frame_flags */
+	uint16_t name_bytes, signature_bytes, file_bytes, line_bytes;
+	char text[]; /* name, signature, file, and packed lines, see lines.h */
 };
+
+/* java.util.HashMap.put; of a stub its own */
+static inline struct fusee_str hotspot_name(const struct hotspot_named *named)
+{
+	return named->shown ? fusee_text(named->shown)
+			    : (struct fusee_str){named->text, named->name_bytes};
+}
+
+/* With the signature. */
+static inline struct fusee_str hotspot_system_name(const struct hotspot_named *named)
+{
+	return (struct fusee_str){named->text,
+				  (uint64_t)named->name_bytes + named->signature_bytes};
+}
+
+/* HashMap.java, or empty */
+static inline struct fusee_str hotspot_file(const struct hotspot_named *named)
+{
+	return (struct fusee_str){named->text + hotspot_system_name(named).len, named->file_bytes};
+}
+
+static inline const unsigned char *hotspot_lines(const struct hotspot_named *named)
+{
+	return (const unsigned char *)hotspot_file(named).p + named->file_bytes;
+}
 
 /* A JVM in a process. */
 struct hotspot_jvm {

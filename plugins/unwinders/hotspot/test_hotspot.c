@@ -49,7 +49,7 @@ struct made {
 	uint64_t text, object;
 	void *names;
 	char said[256];
-	const char *file; /* of the innermost method */
+	char file[64];    /* of the innermost method */
 	char stack[512];  /* innermost first, a space behind each */
 	char thread[512]; /* its name */
 	struct fusee_claim claims[4];
@@ -452,6 +452,14 @@ static void say(const char *name, uint64_t at)
 	snprintf(m.stack + n, sizeof(m.stack) - n, "%s:%d ", name, (int)at);
 }
 
+static const char *name_of(const struct hotspot_named *named)
+{
+	static char name[256];
+
+	fusee_text_copy(name, sizeof(name), named ? hotspot_name(named) : fusee_text("?"));
+	return name;
+}
+
 static void note_frame(const struct fusee_unwind *u)
 {
 	uint64_t key = u->pushed[0], what = u->pushed[1];
@@ -468,8 +476,9 @@ static void note_frame(const struct fusee_unwind *u)
 	if (!(what & HOTSPOT_IS_PLACE)) {
 		named = what & HOTSPOT_IS_STUB ? hotspot_names_stub(&m.names, 1, key)
 					       : hotspot_names_method(&m.names, 1, key);
-		m.file = *m.stack || !named ? m.file : named->file;
-		say(named ? named->name : "?", what & 0xffffffff);
+		if (!*m.stack && named)
+			fusee_text_copy(m.file, sizeof(m.file), hotspot_file(named));
+		say(name_of(named), what & 0xffffffff);
 		return;
 	}
 	p = hotspot_names_place(&m.names, 1, fusee_mix(key, what));
@@ -477,7 +486,7 @@ static void note_frame(const struct fusee_unwind *u)
 		say("?", 0);
 	for (uint32_t i = 0; p && i < p->n; i++) {
 		named = hotspot_names_method(&m.names, 1, p->scope[i].method);
-		say(named ? named->name : "?", p->scope[i].bci);
+		say(name_of(named), p->scope[i].bci);
 	}
 }
 
@@ -1177,9 +1186,10 @@ TEST(a_method_has_its_lines)
 	key = m.native.u.pushed[0];
 	named = hotspot_names_method(&m.names, 1, key);
 	CHECK_INT(named ? named->line_bytes : 0, sizeof(LINES));
-	CHECK_INT(named ? hotspot_line(named->lines, named->line_bytes, 0, 7, &first) : 0, 103);
-	CHECK_STR(named ? named->file : "", "A.java");
-	CHECK_STR(named ? named->system : "", "A.leaf()V");
+	CHECK_INT(named ? hotspot_line(hotspot_lines(named), named->line_bytes, 0, 7, &first) : 0,
+		  103);
+	CHECK(named && fusee_text_is(hotspot_file(named), "A.java"));
+	CHECK(named && fusee_text_is(hotspot_system_name(named), "A.leaf()V"));
 }
 
 /* ---- where a compiled method begins and ends ---- */
@@ -1802,7 +1812,15 @@ TEST(damaged_emissions)
 	CHECK(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, (uint64_t)12 + 15) > 0);
 	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 1, &method, (uint64_t)12 + 15), 0);
 	named = hotspot_names_method(&names, 1, 1);
-	CHECK_STR(named ? named->name : "", "a.B.run");
+	CHECK(named && fusee_text_is(hotspot_name(named), "a.B.run"));
+	CHECK(named && fusee_text_is(hotspot_system_name(named), "a.B.run()V"));
+	CHECK(named && fusee_text_is(hotspot_file(named), "A.java"));
+	/* each text is kept once, with a dot between class and name */
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 2, &method, (uint64_t)12 + 15),
+		  sizeof(*named) + 15 + 1);
+	method.head = (struct hotspot_method){.class_bytes = 0xffff};
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 3, &method, (uint64_t)12 + 0xffff),
+		  -EBADMSG);
 	CHECK_INT(hotspot_names_add(&names, 1, 0, 1, &method, 24), -EBADMSG);
 	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_PLACE, 1, scopes, 0), -EBADMSG);
 	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_PLACE, 1, scopes, sizeof(scopes)), -EBADMSG);
