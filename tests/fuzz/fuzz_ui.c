@@ -6,7 +6,7 @@
 // sources: core/profile/check.c core/profile/omit.c
 // sources: core/report/*.c core/annotation/*.c core/export/flamegraph.c
 // sources: core/base/[!al]*.c core/base/arena.c build/gen/profile.pb-c.c
-// libs: -lprotobuf-c -lz -lm -lcrypto
+// libs: -lprotobuf-c -ldeflate -lz -lm -lcrypto
 /*
  * The views of fusee ui: the first line is the query, the rest a profile. A view is JSON without a
  * '<', or a sentence.
