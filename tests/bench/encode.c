@@ -114,7 +114,7 @@ static const char *const names[FORMATS] = {"pprof", "pprof.gz", "otlp"};
 static size_t encode(const struct fusee_profile *p, int format, const char *to)
 {
 	struct buf b = {0};
-	struct wire w = {0};
+	struct fusee_bytes w = {0};
 	uint32_t n;
 	size_t len;
 
@@ -130,7 +130,7 @@ static size_t encode(const struct fusee_profile *p, int format, const char *to)
 			check(EIO, to);
 	}
 	buf_fini(&b);
-	wire_fini(&w);
+	fusee_bytes_fini(&w);
 	return len;
 }
 
