@@ -38,9 +38,11 @@ struct kernel_names {
 	struct state state;      /* just before `now` was read */
 	uint64_t read;           /* when `now` was read; all times: CLOCK_MONOTONIC ns */
 	uint64_t changed[2];     /* when `now` replaced `before`; the previous such time */
+	uint64_t modules;        /* when a change of modules was last seen; 0: never */
 	uint64_t again;          /* `now` is NULL: not read again before this time */
 	uint64_t since;          /* as of kernel_names_begin() */
 	bool checked;            /* `state` was compared since kernel_names_begin() */
+	bool programs_changed;   /* and was of other BPF programs, but of the same modules */
 };
 
 int kernel_names_new(struct kernel_names **ret, const struct kernel_names_from *from)
@@ -158,17 +160,10 @@ static void load(struct kernel_names *k)
 	}
 }
 
-/* Reads the symbols anew if modules or programs were loaded or unloaded since the last read. */
-static void refresh(struct kernel_names *k)
+/* Reads the symbols anew. */
+static void replace(struct kernel_names *k)
 {
-	struct state s;
-
-	k->checked = true;
-	read_state(k, &s, k->state.program);
-	if (s.blind || k->state.blind
-		    ? clock_now() - k->read < BLIND_NS
-		    : s.program == k->state.program && !memcmp(s.modules, k->state.modules, 32))
-		return;
+	k->programs_changed = false;
 	kallsyms_free(k->before);
 	k->before = k->now;
 	k->now = NULL;
@@ -181,10 +176,38 @@ static void refresh(struct kernel_names *k)
 	load(k);
 }
 
+/* Reads the symbols anew if modules were loaded or unloaded since the last read; notes whether BPF
+ * programs were. */
+static void check(struct kernel_names *k)
+{
+	struct state s;
+	bool modules;
+
+	k->checked = true;
+	read_state(k, &s, k->state.program);
+	if (s.blind || k->state.blind)
+		modules = clock_now() - k->read >= BLIND_NS;
+	else
+		modules = memcmp(s.modules, k->state.modules, sizeof(s.modules)) != 0;
+	k->programs_changed = !s.blind && !k->state.blind && s.program != k->state.program;
+	if (!modules)
+		return;
+	k->modules = clock_now();
+	replace(k);
+}
+
+/* Whether the address is of a function of a module that was loaded during all of the profile, so
+ * that BPF programs which came and went do not matter: some services load one every few seconds. */
+static bool is_settled(const struct kernel_names *k, uint64_t addr)
+{
+	return k->now && !k->state.blind && k->since > k->modules &&
+	       kallsyms_is_inside_module(k->now, addr);
+}
+
 bool kernel_names_begin(struct kernel_names *k, uint64_t since)
 {
 	k->since = since;
-	k->checked = false;
+	k->checked = k->programs_changed = false;
 	if (!k->now && clock_now() >= k->again)
 		load(k);
 	return k->now;
@@ -201,7 +224,11 @@ const char *kernel_names_at(struct kernel_names *k, uint64_t addr, const char **
 	if (kallsyms_is_text(k->now, addr))
 		return kallsyms_lookup(k->now, addr, &start, module);
 	if (!k->checked)
-		refresh(k);
+		check(k);
+	if (is_settled(k, addr))
+		return kallsyms_lookup(k->now, addr, &start, module);
+	if (k->programs_changed)
+		replace(k);
 	name = k->now ? kallsyms_lookup(k->now, addr, &start, module) : NULL;
 	if (k->since > k->changed[0])
 		return name;

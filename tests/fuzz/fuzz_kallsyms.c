@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/symbolizer/kallsyms.c core/base/buf.c core/base/arena.c core/base/dict.c
+// sources: core/symbolizer/kallsyms.c core/symbolizer/word_texts.c core/base/buf.c core/base/arena.c core/base/dict.c
 // libs:
 // clang-format on
 // The kernel's symbols, whatever they say: a name that is found starts at or before its address.
@@ -25,6 +25,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				abort();
 			if (addr > UINT64_MAX - step * 3 || step > UINT64_MAX / 3)
 				break;
+		}
+		if (!kallsyms_drop_text(k)) {
+			const char *module;
+			uint64_t start;
+
+			(void)kallsyms_lookup(k, UINT64_MAX, &start, &module);
+			(void)kallsyms_is_inside_module(k, UINT64_MAX / 2);
 		}
 		kallsyms_free(k);
 	}

@@ -4,6 +4,13 @@
 
 #include "symbolizer/internal/kallsyms.h"
 
+#include "lib/random.h"
+
+static uint32_t below(uint32_t n)
+{
+	return random32() % n;
+}
+
 static int load(struct kallsyms **k, const char *text)
 {
 	int fd = memfd_create("kallsyms", MFD_CLOEXEC);
@@ -15,7 +22,7 @@ static int load(struct kallsyms **k, const char *text)
 	return kallsyms_load(k, path);
 }
 
-static const char *at(const struct kallsyms *k, uint64_t addr, uint64_t start, const char *module)
+static const char *at(struct kallsyms *k, uint64_t addr, uint64_t start, const char *module)
 {
 	uint64_t got = 0;
 	const char *m = NULL, *name = kallsyms_lookup(k, addr, &got, &m);
@@ -55,6 +62,51 @@ TEST(names_and_modules)
 	kallsyms_free(k);
 }
 
+/* Any names, of which some are long, at any addresses; the text is dropped in between. */
+TEST(random_symbols)
+{
+	static const char *const words[] = {"a", "_", "__", "do", "work_", "_x", "get_user", "a_"};
+	enum { N = 400 };
+	uint64_t addresses[N], at_now = 0;
+	char names[N][700], *text = malloc(N * 760), *to = text;
+	struct kallsyms *k;
+
+	for (int i = 0; i < N; i++) {
+		uint32_t n = 1 + below(i % 40 ? 6 : 80);
+
+		at_now += 16 + (below(20) ? below(1u << 20) : 7ull << 32);
+		addresses[i] = at_now;
+		snprintf(names[i], sizeof(names[i]), "n%d_", i);
+		while (n--)
+			strcat(names[i], words[below(8)]);
+		to += sprintf(to, "%016llx %c %s%s\n", (unsigned long long)at_now,
+			      i == 100 || i == 200 ? 'T' : 't',
+			      i == 100   ? "_stext"
+			      : i == 200 ? "_etext"
+					 : names[i],
+			      i > 300 ? i > 350 ? "\t[m2]" : "\t[m1]" : "");
+	}
+	CHECK_INT(load(&k, text), 0);
+	for (int turn = 0; turn < 2; turn++) {
+		for (int i = 0; i < N; i++)
+			if (i != 100 && i != 200 && (!turn || i < 100 || i > 200))
+				CHECK_STR(at(k, addresses[i] + below(16), addresses[i],
+					     i > 350   ? "m2"
+					     : i > 300 ? "m1"
+						       : ""),
+					  names[i]);
+		CHECK_STR(at(k, addresses[0] - 1, 0, ""), "(none)");
+		CHECK_STR(at(k, addresses[200] + 1, 0, ""), "(none)");
+		CHECK(!kallsyms_is_inside_module(k, addresses[300] + 1));
+		CHECK(kallsyms_is_inside_module(k, addresses[301] + 1));
+		CHECK(!kallsyms_is_inside_module(k, addresses[350] + 1)); /* the last of m1 */
+		CHECK(!kallsyms_is_inside_module(k, addresses[N - 1] + 1));
+		CHECK_INT(kallsyms_drop_text(k), 0);
+	}
+	kallsyms_free(k);
+	free(text);
+}
+
 TEST(hidden_addresses)
 {
 	struct kallsyms *k;
@@ -87,7 +139,8 @@ TEST(bad_lines)
 TEST(this_kernel)
 {
 	FILE *f = fopen("/proc/kallsyms", "r");
-	unsigned long long addr;
+	unsigned long long addr, before = 0;
+	bool named = true; /* by one of the names at `before` */
 	char line[1024], type, name[512];
 	struct kallsyms *k;
 	int err = kallsyms_load(&k, NULL), n = 0;
@@ -107,9 +160,13 @@ TEST(this_kernel)
 		got = kallsyms_lookup(k, addr, &start, &module);
 		CHECK(got);
 		CHECK_INT(start, addr);
+		if (addr != before)
+			CHECK(named);
+		named = (addr == before && named) || !strcmp(got, name);
+		before = addr;
 		n++;
 	}
-	CHECK(n > 100);
+	CHECK(n > 100 && named);
 	fclose(f);
 	kallsyms_free(k);
 }

@@ -126,6 +126,38 @@ TEST(programs_come)
 	world_free(&w);
 }
 
+/* BPF programs come all the time on some machines. A module's functions keep their names meanwhile,
+ * and the symbols are not read for them. */
+TEST(programs_come_beside_a_module)
+{
+	struct world w;
+	uint64_t began;
+
+	newest = 5;
+	world_new(&w, TEXT TWO BPF, "two 8192 0 - Live 0xffffffffc0000000\n");
+	CHECK(kernel_names_begin(w.k, clock_now()));
+	is(&w, 0xffffffffc0000010, "two_fn", "two");
+	newest = 6;
+	write_all(w.kallsyms, TEXT ONE);
+	CHECK(kernel_names_begin(w.k, clock_now()));
+	is(&w, 0xffffffffc0000010, "two_fn", "two"); /* not read */
+	write_all(w.kallsyms, TEXT TWO "ffffffffc0000100 d two_data\t[two]\n");
+	is(&w, 0xffffffffc0800010, "bpf_prog_1234_f", "bpf"); /* read: it may have ended since */
+	is(&w, 0xffffffffc0000010, "two_fn", "two");
+	CHECK(kernel_names_begin(w.k, clock_now() + 1));
+	is(&w, 0xffffffffc0800010, "(none)", "");
+	/* the module itself goes */
+	began = clock_now();
+	newest = 7;
+	write_all(w.kallsyms, TEXT ONE "ffffffffc0000200 t one_more\t[one]\n");
+	write_all(w.modules, "one 4096 0 - Live 0xffffffffc0000000\n");
+	CHECK(kernel_names_begin(w.k, began));
+	is(&w, 0xffffffffc0000010, "(none)", "");
+	CHECK(kernel_names_begin(w.k, clock_now() + 1));
+	is(&w, 0xffffffffc0000010, "one_fn", "one");
+	world_free(&w);
+}
+
 /* The kernel's own text alone: nothing is looked at, whatever came. */
 TEST(text_is_read_once)
 {

@@ -3,7 +3,7 @@
  * Function names of kernel addresses over time. The kernel's own text never changes and is read
  * once. Modules and BPF programs are loaded and unloaded and reuse addresses: before an address
  * outside the kernel's text is looked up, the symbols are read anew if that has happened since the
- * last read. For one thread.
+ * last read; if only BPF programs have changed, for an address that may be of one. For one thread.
  */
 #ifndef SYMBOLIZER_KERNEL_NAMES_H
 #define SYMBOLIZER_KERNEL_NAMES_H
