@@ -193,13 +193,18 @@ static void on_forked(void *arg, pid_t pid, pid_t parent, uint64_t time)
 	expect_mappings(s, pid);
 }
 
-static void on_execed(void *arg, pid_t pid, const char *comm, uint64_t time)
+static void take_program(struct agent_sampling *s, pid_t pid, const char *comm, uint64_t time)
 {
-	struct agent_sampling *s = arg;
-
+	procfs_keep(pid); /* discoveries and decisions read the same */
 	report(s, FUSEE_PROCESS_EXEC, pid, 0);
 	decisions_execed(s->decisions, pid, comm, time);
-	expect_mappings(s, pid);
+	procfs_keep(0);
+}
+
+static void on_execed(void *arg, pid_t pid, const char *comm, uint64_t time)
+{
+	take_program(arg, pid, comm, time);
+	expect_mappings(arg, pid);
 }
 
 static void on_exited(void *arg, pid_t pid, uint64_t time)
@@ -214,10 +219,8 @@ static int find_unknown(void *arg, pid_t pid)
 {
 	struct agent_sampling *s = arg;
 
-	if (!decisions_of(s->decisions, pid)) {
-		report(s, FUSEE_PROCESS_EXEC, pid, 0);
-		decisions_execed(s->decisions, pid, NULL, 0);
-	}
+	if (!decisions_of(s->decisions, pid))
+		take_program(s, pid, NULL, 0);
 	return clock_now() > s->find_until;
 }
 

@@ -9,16 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
-#ifndef PIDFS_MAGIC
-#define PIDFS_MAGIC 0x50494446u /* "PIDF" */
-#endif
+#include "process/internal/kept.h"
+
 #define MOST_ENDED 64u /* a traced process lists threads that have ended */
 
 bool procfs_is_memory(const struct procfs_mapping *m)
@@ -345,11 +342,16 @@ static int find_living(void *arg, pid_t tid)
 
 pid_t procfs_living_thread(pid_t pid)
 {
+	struct kept *kept = kept_of(pid);
 	struct search s = {0};
 	bool has;
 
+	if (kept && kept->has_leader)
+		return pid;
 	if (!has_memory(pid, &has) && !has)
 		procfs_each_thread(pid, find_living, &s);
+	else if (kept)
+		kept->has_leader = true;
 	return s.found ? s.found : pid;
 }
 
@@ -369,37 +371,22 @@ bool procfs_is_exiting(pid_t pid)
 
 ssize_t procfs_exe(pid_t pid, char *exe, size_t cap)
 {
+	struct kept *kept = kept_of(pid);
 	char path[64];
 	ssize_t n;
 
+	if (kept && kept->exe && kept->exe_len < cap) {
+		memcpy(exe, kept->exe, kept->exe_len + 1);
+		return (ssize_t)kept->exe_len;
+	}
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)procfs_living_thread(pid));
 	n = readlink(path, exe, cap - 1);
 	exe[n < 0 ? 0 : n] = '\0';
-	return n < 0 ? -errno : n;
-}
-
-/* The number that a descriptor of a process has in the file system of such descriptors. 0 or
- * -ENOSYS: the kernel has none. */
-static int pidfd_identity(int fd, uint64_t *identity)
-{
-	struct statfs fs;
-	struct stat st;
-
-	if (fstatfs(fd, &fs) || (uint32_t)fs.f_type != PIDFS_MAGIC || fstat(fd, &st))
-		return -ENOSYS;
-	*identity = st.st_ino;
-	return 0;
-}
-
-int procfs_identity(pid_t pid, uint64_t *identity)
-{
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0), r = -errno;
-
-	if (fd >= 0) {
-		r = pidfd_identity(fd, identity);
-		close(fd);
-	}
-	return !r || r == -ESRCH ? r : procfs_start_ticks(pid, identity);
+	if (n < 0)
+		return -errno;
+	if (kept && (size_t)n < cap - 1) /* complete */
+		kept_take_exe(kept, exe, (size_t)n);
+	return n;
 }
 
 int procfs_start_ticks(pid_t pid, uint64_t *ticks)
@@ -466,62 +453,6 @@ int procfs_status(pid_t pid, struct procfs_status *s)
 		r = procfs_status_value(path, "\nNSpid:", line);
 	s->ns_pid = last_number(line, pid);
 	return r < 0 ? r : s->ns_pid > 0 ? 0 : -EBADMSG;
-}
-
-/* The kernel's linux/pidfd.h, which Debian 12 lacks; the size is part of the ioctl's number. */
-struct pidfd_info {
-	uint64_t mask, cgroup;
-	uint32_t pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid, more;
-};
-
-#define PIDFD_INFO _IOWR(0xff, 11, struct pidfd_info) /* since Linux 6.13 */
-#define PIDFD_INFO_USERS 2u
-
-/* Takes 4 us, reading /proc/PID/status 11 us. -errno also where the status has the users. */
-static int pidfd_users(pid_t pid, struct pidfd_info *info, uint64_t *identity)
-{
-	static _Atomic bool lacks; /* the kernel is older */
-	int fd = lacks ? -1 : (int)syscall(SYS_pidfd_open, pid, 0), r = 0;
-
-	*info = (struct pidfd_info){.mask = PIDFD_INFO_USERS};
-	if (fd < 0)
-		return -ENOSYS;
-	if (ioctl(fd, PIDFD_INFO, info))
-		r = -errno;
-	else if (!(info->mask & PIDFD_INFO_USERS))
-		r = -ENOSYS;
-	else if (identity)
-		r = pidfd_identity(fd, identity);
-	close(fd);
-	if (r == -ENOTTY)
-		lacks = true;
-	return r;
-}
-
-int procfs_identity_and_user(pid_t pid, uint64_t *identity, uid_t *real)
-{
-	struct pidfd_info info;
-	int r = pidfd_users(pid, &info, identity);
-
-	if (!r)
-		*real = info.ruid;
-	return r;
-}
-
-int procfs_user(pid_t pid, uid_t *uid)
-{
-	struct procfs_status status;
-	struct pidfd_info info;
-	int r = pidfd_users(pid, &info, NULL);
-
-	if (!r) {
-		*uid = info.euid;
-		return 0;
-	}
-	r = procfs_status(pid, &status);
-	if (!r)
-		*uid = status.uid;
-	return r;
 }
 
 pid_t procfs_process_of(pid_t tid)

@@ -50,6 +50,10 @@ int procfs_identity(pid_t pid, uint64_t *identity);
 /* procfs_identity() and the real user, where the kernel says both without being able to wait: since
  * Linux 6.13. 0 or -errno. */
 int procfs_identity_and_user(pid_t pid, uint64_t *identity, uid_t *real);
+/* From now on this thread keeps what it reads of the process: its leader, identity,
+ * users and executable. While an event of the process is handled, several parts need the same, and
+ * what changes meanwhile has an event of its own. 0: keeps nothing any more. */
+void procfs_keep(pid_t pid);
 /* Whether it is a kernel thread. Needs no right to look into the process. */
 int procfs_is_kernel(pid_t pid, bool *kernel);
 /* The thread by whose /proc/TID a process can be read: its first thread or, if that has ended and

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/process/procfs.c core/process/cgroup.c core/base/buf.c
+// sources: core/process/procfs.c core/process/identity.c core/process/kept.c core/process/cgroup.c core/base/buf.c
 // flags: -Wl,--wrap=open -Wl,--wrap=fopen -Wl,--wrap=stat -Wl,--wrap=fts_open
 // libs:
 // clang-format on

@@ -6,7 +6,7 @@
 // sources: core/inspection/block.c core/worker/symbolize_reply.c core/sandbox/sandbox.c
 // sources: core/opener/opener.c core/opener/late.c core/opener/runqueue.c core/opener/protocol.c core/opener/serve.c
 // sources: core/opener/compare.c core/opener/share.c core/opener/context.c core/fetcher/fetcher.c
-// sources: core/process/procfs.c core/process/safe_open.c core/symbols/debugfile.c
+// sources: core/process/procfs.c core/process/identity.c core/process/kept.c core/process/safe_open.c core/symbols/debugfile.c
 // sources: core/sandbox/confine.c core/sandbox/isolate.c core/base/buf.c core/base/clock.c core/base/json.c core/base/metrics.c
 // sources: core/base/text.c core/base/utf8.c core/base/hashmap.c core/base/background.c
 // sources: core/inspection/cache_later.c

@@ -282,6 +282,39 @@ TEST(a_process_of_many_groups_has_all_lines_of_its_status)
 	waitpid(parent, NULL, 0);
 }
 
+/* What was read of the process is kept until it is to be kept no more, and of no other process. */
+TEST(what_is_read_is_kept)
+{
+	char exe[4096], again[4096];
+	uint64_t identity, other;
+	pid_t pid = fork();
+	uid_t user;
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	procfs_keep(pid);
+	CHECK_INT(procfs_living_thread(pid), pid);
+	CHECK(procfs_exe(pid, exe, sizeof(exe)) > 0);
+	CHECK_INT(procfs_user(pid, &user), 0);
+	CHECK_INT(user, geteuid());
+	CHECK_INT(procfs_identity(pid, &identity), 0);
+	CHECK_INT(procfs_identity(getpid(), &other), 0);
+	CHECK(identity != other);
+	kill(pid, SIGKILL);
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
+	CHECK_INT(procfs_exe(pid, again, sizeof(again)), strlen(exe));
+	CHECK_STR(again, exe);
+	CHECK_INT(procfs_exe(pid, again, 4), -ENOENT); /* no room: it is read */
+	CHECK_INT(procfs_identity(pid, &other), 0);
+	CHECK_INT(other, identity);
+	procfs_keep(0);
+	CHECK_INT(procfs_exe(pid, again, sizeof(again)), -ENOENT);
+	CHECK_INT(procfs_identity(pid, &other), -ESRCH);
+	CHECK(procfs_user(pid, &user) < 0);
+}
+
 TEST(own_mappings_open)
 {
 	uint64_t user, system;
