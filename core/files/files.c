@@ -18,6 +18,9 @@
 #include "opener/opener.h"
 
 #define VDSO "[vdso]"
+/* So many samples must wait for a file, and then at each doubling the worker reorders: most
+ * libraries execute a little when they are loaded, and some of them nothing later. */
+#define URGENT_SAMPLES 8u
 #define MAX_SHORTAGES 8u
 #define SHORTAGE_NS 200000000ull /* pause, doubled each time: the last begins after 25 s */
 #define MAX_UNREADABLE 4096u     /* files that are known by their path only */
@@ -87,9 +90,9 @@ const char *files_base_name(const struct file *f)
 /* Has the file inspected again when there may be memory. */
 static void schedule(struct file *f)
 {
-	if (f->shortages == MAX_SHORTAGES)
+	if (f->counts.shortages == MAX_SHORTAGES)
 		return;
-	f->retry_ns = clock_now() + (SHORTAGE_NS << f->shortages++);
+	f->retry_ns = clock_now() + (SHORTAGE_NS << f->counts.shortages++);
 	if (!f->files->retry_ns || f->retry_ns < f->files->retry_ns)
 		f->files->retry_ns = f->retry_ns;
 }
@@ -132,6 +135,7 @@ static void inspected(void *arg, int err, const char *text, struct inspection *i
 
 	f->files->answers++;
 	f->inspecting = false;
+	f->counts.awaited = 0;
 	f->again = err == -ECANCELED || err == -EBUSY || err == -EAGAIN;
 	files_release(f);
 	if (is_temporary(err) || (!err && i->incomplete))
@@ -162,10 +166,15 @@ static bool is_needed(void *arg)
 	return !f->unmapped;
 }
 
+static struct worker_requester requester_of(const struct file *f)
+{
+	return (struct worker_requester){
+		.uid = f->uid, .pid = f->pid, .copy_of = f->source.copy_of, .needed = is_needed};
+}
+
 static void inspect(struct file *f)
 {
-	const struct worker_requester by = {
-		.uid = f->uid, .pid = f->pid, .copy_of = f->source.copy_of, .needed = is_needed};
+	const struct worker_requester by = requester_of(f);
 	int r;
 
 	f->retry_ns = 0;
@@ -203,6 +212,19 @@ void files_retry(struct files *fs, uint64_t now)
 		else if (!fs->retry_ns || f->retry_ns < fs->retry_ns)
 			fs->retry_ns = f->retry_ns;
 	}
+}
+
+void files_await(struct files *fs, uint32_t id)
+{
+	struct file *f = id < fs->n ? fs->all[id] : NULL;
+	struct worker_requester by;
+
+	if (!f || f->state != FILE_PENDING || !f->inspecting)
+		return;
+	if (++f->counts.awaited < URGENT_SAMPLES || f->counts.awaited & (f->counts.awaited - 1))
+		return;
+	by = requester_of(f);
+	worker_hurry(fs->worker, &by, f->counts.awaited, f);
 }
 
 void files_clear_renewed(struct files *fs)

@@ -43,6 +43,12 @@ struct file_source {
 	struct files_place place; /* where it is mapped: it is opened again by that */
 };
 
+/* Of its inspections. */
+struct file_counts {
+	uint32_t shortages; /* that failed because memory was short */
+	uint32_t awaited;   /* samples that wait for the first */
+};
+
 struct file {
 	struct files *files;
 	struct file_source source;
@@ -60,9 +66,9 @@ struct file {
 	bool again;      /* its inspection was dropped: it is made if it is mapped */
 	bool renewed;    /* it has new tables, until files_clear_renewed() */
 	uint32_t uses;   /* of its descriptor: it can't be dropped; see files_hold() */
-	uint64_t used_ns;              /* when a process or a collector was last seen to name it */
-	uint64_t retry_ns;             /* CLOCK_MONOTONIC: it is inspected again; 0: never */
-	uint32_t shortages;            /* inspections that failed because memory was short */
+	uint64_t used_ns;  /* when a process or a collector was last seen to name it */
+	uint64_t retry_ns; /* CLOCK_MONOTONIC: it is inspected again; 0: never */
+	struct file_counts counts;
 	struct inspection *inspection; /* FILE_READY */
 	/* By unwinder, in the order of the set; NULL: no table. Part of the inspection. */
 	const struct inspection_slab *slabs[FILES_MAX_UNWINDERS];
@@ -119,6 +125,9 @@ bool files_is_of_time(const struct files *, uint32_t id, uint64_t time);
 /* Inspects files again for which memory was short, a few times and ever more rarely. To be called
  * now and then with CLOCK_MONOTONIC ns; costs nothing while there are none. */
 void files_retry(struct files *, uint64_t now);
+/* A sample waits for the first inspection of the file, if it is pending: the more of them, the
+ * earlier it is made. */
+void files_await(struct files *, uint32_t id);
 /* Clears `renewed` of all files. */
 void files_clear_renewed(struct files *);
 /* The descriptor of the file, which is opened again if it was closed, until files_release(). Or

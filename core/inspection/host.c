@@ -35,6 +35,7 @@ static const struct {
 	{".rela.dyn", IF_GO},     {".rela", IF_GO},
 };
 
+#define INSPECT_LATE 2     /* a result of inspect() */
 #define SMALL (256u << 10) /* bytes of a small file; the vDSO is smaller */
 #define ENTRY_BYTES 64u    /* from the entry point on, which the key covers */
 
@@ -431,6 +432,7 @@ static void run_unwinders(struct host_file *f, const struct plugin_set *set,
 		free(set->instances[i]->error);
 		set->instances[i]->error = NULL;
 		r = ops->inspect(f->at->ctx, (uint64_t)(uintptr_t)f);
+		*how->late |= r == INSPECT_LATE;
 		text = f->at->error;
 		if (r < 0 || (r && text))
 			add_note(notes, name, text && *text ? text : strerror(-r));

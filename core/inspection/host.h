@@ -23,6 +23,7 @@ struct host_inspection {
 	/* Called before inspect() of each unwinder. */
 	void (*begins)(void *arg, uint32_t i, const char *unwinder);
 	void *arg;
+	bool *late; /* set if an unwinder had no time for a part of the file */
 };
 /* Runs inspect() of the unwinders and appends the block of the inspection to an empty buf.
  * *incomplete: memory was short for a part of it. 0 or -errno. */

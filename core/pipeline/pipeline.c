@@ -90,13 +90,14 @@ int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct
 		 const struct plugin_set *unwinders)
 {
 	struct pipeline *p = calloc(1, sizeof(*p));
+	uint64_t waiting = o->waiting_bytes ? o->waiting_bytes : DEFAULT_WAITING;
 	int r;
 
 	if (!p)
 		return -ENOMEM;
 	p->o = *o;
 	p->worker = worker;
-	waiting_init(&p->waiting, o->waiting_bytes ? o->waiting_bytes : DEFAULT_WAITING);
+	waiting_init(&p->waiting, waiting, o->background ? waiting / 8 : waiting / 4 * 3);
 	loss_account_init(&p->account);
 	p->handlers.arg = p;
 	pipeline_set_sample_handlers(p);

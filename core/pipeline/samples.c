@@ -99,6 +99,13 @@ static void set_awaited(const struct pipeline *p, struct waiting *w)
 	w->unmapped = !p->walk.waiting;
 }
 
+/* It waited for the file `before` until now; 0: for none. */
+static void count_awaited(struct pipeline *p, uint32_t before)
+{
+	if (p->walk.waiting && p->walk.waiting->id != before)
+		files_await(p->files, p->walk.waiting->id);
+}
+
 /* A sample that was routed. */
 static void take_sample(struct pipeline *p, struct process *proc, const struct sample *s,
 			const struct pipeline_route *route)
@@ -110,6 +117,7 @@ static void take_sample(struct pipeline *p, struct process *proc, const struct s
 	pipeline_scan_if_due(p, proc);
 	comm = process_comm(p->processes, proc, s->tid);
 	if (walk(p, proc, s, true, &steps)) {
+		count_awaited(p, 0);
 		w = waiting_add(&p->waiting, proc, &followed_of(proc)->waiting_bytes, s, route,
 				comm, NULL);
 		if (w) {
@@ -150,6 +158,7 @@ static bool walk_waiting(struct pipeline *p, struct waiting *w, bool wait)
 {
 	pipeline_settle_texts(p, w->process);
 	if (walk(p, w->process, &w->sample, wait, &w->steps)) {
+		count_awaited(p, w->file);
 		set_awaited(p, w);
 		return false;
 	}

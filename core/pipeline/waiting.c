@@ -7,9 +7,9 @@
 
 #define SECOND_NS 1000000000u
 
-void waiting_init(struct waiting_queue *q, uint64_t limit)
+void waiting_init(struct waiting_queue *q, uint64_t limit, uint64_t share)
 {
-	*q = (struct waiting_queue){.limit = limit};
+	*q = (struct waiting_queue){.limit = limit, .share = share};
 	q->last = &q->first;
 }
 
@@ -29,15 +29,15 @@ void waiting_fini(struct waiting_queue *q)
 	}
 }
 
-/* A process may use an eighth of the room, and at most half of the room is filled within a second,
- * so that a process that keeps mapping new files does not take the room of others. */
+/* A process may use its share, and at most half of the room is filled within a second, so that a
+ * process that keeps mapping new files does not take the room of others. */
 static bool has_room(struct waiting_queue *q, uint64_t of_process, uint64_t time, uint64_t bytes)
 {
 	if (time - q->second_began > SECOND_NS) {
 		q->second_began = time;
 		q->second_bytes = 0;
 	}
-	return q->bytes + bytes <= q->limit && of_process + bytes <= q->limit / 8 &&
+	return q->bytes + bytes <= q->limit && of_process + bytes <= q->share &&
 	       q->second_bytes + bytes <= q->limit / 2;
 }
 

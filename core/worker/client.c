@@ -24,9 +24,6 @@
 #define MAX_DEATHS 2
 #define MAX_SHORTAGES 5        /* retries after a lack of memory: the request fails after 3.1 s */
 #define SHORTAGE_NS 100000000u /* until the first retry; doubled each time */
-#define INSPECT_MS 5000u       /* CPU time for inspect() of one unwinder */
-#define NAMES_MS 10000u        /* for a table of names */
-#define STEP_MS 1000u          /* a step takes microseconds, but an expression can be endless */
 #define MAX_STEPS 500000u      /* of one process: libunwind leaks about 100 bytes at each */
 #define MAX_MESSAGES 64        /* of one process, that are read in a row */
 #define TURN_NS 250000000u     /* how long a process goes on with the files of one user */
@@ -161,6 +158,14 @@ static void timed_out(struct worker *w, struct slot *s, struct client_request *r
 	refuse(w, req, -ETIMEDOUT, text);
 }
 
+static void requeue(struct worker *w, struct client_request *req)
+{
+	int r = turns_add(&w->queues[req->lane], &req->item);
+
+	if (r)
+		fail(w, req, r, r == -EBUSY ? "its user has too many requests" : "no memory");
+}
+
 /* Repeats, refuses or fails the request that the process worked on. A death before REPLY_READY is
  * not the file's fault. */
 static void on_ended(struct worker *w, struct slot *s, const char *why)
@@ -173,7 +178,9 @@ static void on_ended(struct worker *w, struct slot *s, const char *why)
 	log_debug("worker ended: %s", why);
 	if (!req)
 		return;
-	if (s->timed_out) {
+	if (s->gives_way) {
+		requeue(w, req);
+	} else if (s->timed_out) {
 		timed_out(w, s, req);
 	} else if (!s->child.ready && s->child.err) {
 		if (!w->warned)
@@ -201,16 +208,6 @@ static void on_ended(struct worker *w, struct slot *s, const char *why)
 }
 
 /* ---- sending ---- */
-
-static uint32_t time_limit_ms(const struct worker *w, const struct client_request *req)
-{
-	uint32_t ms = req->stepped ? STEP_MS : req->named ? NAMES_MS : w->request_ms;
-
-	/* For files that are not clean also the key has this limit, as reading them can block. */
-	if (req->inspected && (req->keyed || req->lane == LANE_OTHERS))
-		ms = INSPECT_MS;
-	return ms < w->request_ms ? ms : w->request_ms;
-}
 
 static int send_request(struct worker *w, struct slot *s, struct client_request *req)
 {
@@ -329,9 +326,9 @@ static void sent(struct worker *w, struct slot *s, struct client_request *req)
 	s->owner = req->file.owner;
 	s->requests++;
 	s->unwinder = -1;
-	s->timed_out = false;
+	s->timed_out = s->gives_way = false;
 	s->sent_ns = clock_now();
-	s->deadline = s->sent_ns + (uint64_t)time_limit_ms(w, req) * 1000000;
+	s->deadline = s->sent_ns + (uint64_t)pool_time_limit_ms(w, req) * 1000000;
 	if (!req->keyed)
 		turns_charge(&w->queues[req->lane], req->item.uid, s->sent_ns, 0, req->item.bytes);
 }
@@ -374,7 +371,8 @@ static int map_block(const struct protocol_reply *r, int fd, void **map)
 	return fd < 0 ? -EBADMSG : protocol_map(fd, r->bytes, map);
 }
 
-/* Keeps an inspection on disk, unless the file has changed meanwhile. */
+/* Keeps an inspection on disk, unless the file has changed meanwhile. One for which there was no
+ * time is made again by the next run, on a quieter machine perhaps. */
 static void store(struct worker *w, const struct client_request *req, struct inspection *i)
 {
 	struct owner_file now;
@@ -400,7 +398,8 @@ static int take_inspection(struct worker *w, struct slot *s, const struct protoc
 	if (err)
 		return err;
 	i->incomplete = r->incomplete;
-	store(w, req, i);
+	if (!r->late)
+		store(w, req, i);
 	finish(w, take_current(w, s), (struct result){.inspection = i});
 	return 0;
 }
@@ -544,7 +543,6 @@ static void wake_delayed(struct worker *w)
 {
 	struct client_request **at = &w->delayed, *req;
 	uint64_t now = clock_now();
-	int r;
 
 	while ((req = *at)) {
 		if (req->not_before > now) {
@@ -552,11 +550,8 @@ static void wake_delayed(struct worker *w)
 			continue;
 		}
 		*at = (void *)req->item.next;
-		r = finish_without_worker(w, req) ? 0
-						  : turns_add(&w->queues[req->lane], &req->item);
-		if (r)
-			fail(w, req, r,
-			     r == -EBUSY ? "its user has too many requests" : "no memory");
+		if (!finish_without_worker(w, req))
+			requeue(w, req);
 	}
 }
 

@@ -11,14 +11,20 @@
  * MIN_CPU_SHARE of a CPU. */
 #define MAX_WAITS 4u
 #define MIN_CPU_SHARE 16u
+#define NAMES_MS 10000u      /* for a table of names */
+#define STEP_MS 1000u        /* a step takes microseconds, but an expression can be endless */
 #define ENDING_NS 5000000u   /* how often it is checked whether a process has ended */
+#define SHORT_NS 100000000u  /* an inspection that began within this time is soon over */
+#define MANY_TIMES 4u        /* the samples that wait for the urgent one and for this one */
+#define MAX_GIVEN_WAY 2u     /* how often an inspection begins anew for an urgent request */
 #define STUCK_NS 1000000000u /* the same for a stuck process, and for requests that wait */
 #define MAX_STUCK_OF_USER 2u /* processes */
 
 void pool_init(struct worker *w)
 {
-	static const enum client_lane lanes[POOL_SLOTS] = {LANE_CLEAN, LANE_OTHERS, LANE_OTHERS,
-							   LANE_STEP_CLEAN, LANE_STEP_OTHERS};
+	static const enum client_lane lanes[POOL_SLOTS] = {LANE_CLEAN,       LANE_OTHERS,
+							   LANE_OTHERS,      LANE_STEP_CLEAN,
+							   LANE_STEP_OTHERS, LANE_LARGE};
 
 	for (int i = 0; i < POOL_SLOTS; i++)
 		w->slots[i] = (struct slot){.lane = lanes[i], .unwinder = -1};
@@ -43,8 +49,11 @@ void pool_stop(struct worker *w)
 /* 0: the worker's default. */
 static uint64_t memory_of(const struct worker *w, enum client_lane lane)
 {
-	static const uint32_t parts[LANES] = {
-		[LANE_CLEAN] = 1, [LANE_OTHERS] = 2, [LANE_STEP_CLEAN] = 4, [LANE_STEP_OTHERS] = 4};
+	static const uint32_t parts[LANES] = {[LANE_CLEAN] = 1,
+					      [LANE_OTHERS] = 2,
+					      [LANE_LARGE] = 1,
+					      [LANE_STEP_CLEAN] = 4,
+					      [LANE_STEP_OTHERS] = 4};
 
 	return w->memory_limit / parts[lane];
 }
@@ -169,6 +178,37 @@ bool pool_is_late(struct slot *s, uint64_t now)
 		return true;
 	s->deadline = now + s->inspect_ns / MAX_WAITS;
 	return false;
+}
+
+uint32_t pool_time_limit_ms(const struct worker *w, const struct client_request *req)
+{
+	uint32_t ms = req->stepped ? STEP_MS : req->named ? NAMES_MS : w->request_ms;
+
+	/* For files that are not clean also the key has this limit, as reading them can block. */
+	if (req->inspected && (req->keyed || req->lane == LANE_OTHERS))
+		ms = INSPECT_MS;
+	return ms < w->request_ms ? ms : w->request_ms;
+}
+
+/* ---- urgent requests ---- */
+
+void pool_give_way(struct worker *w, const struct client_request *urgent)
+{
+	uint64_t now = clock_now();
+
+	for (int i = 0; i < POOL_SLOTS; i++) {
+		struct slot *s = &w->slots[i];
+		struct client_request *req = s->current;
+
+		if (s->lane != urgent->lane || s->user != urgent->item.uid || !req ||
+		    !req->inspected || req->item.urgent > urgent->item.urgent / MANY_TIMES ||
+		    req->item.given_way >= MAX_GIVEN_WAY || !s->child.ready || s->child.ending ||
+		    now - s->sent_ns < SHORT_NS)
+			continue;
+		req->item.given_way++;
+		s->gives_way = true;
+		pool_end(w, s, "samples wait for another file");
+	}
 }
 
 /* ---- the timer ---- */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One request: made, queued, freed. */
+/* One request: made, queued, hurried, freed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,4 +75,30 @@ int client_enqueue(struct worker *w, struct client_request *req)
 	w->changed = true;
 	pool_set_timer(w);
 	return 0;
+}
+
+static bool is_inspection_for(const struct turns_item *item, const void *arg)
+{
+	const struct client_request *req = (const void *)item;
+
+	return req->inspected && req->arg == arg;
+}
+
+void worker_hurry(struct worker *w, const struct worker_requester *by, uint32_t samples,
+		  const void *arg)
+{
+	for (int lane = LANE_CLEAN; lane <= LANE_LARGE; lane++) {
+		const struct client_request *req = (const void *)turns_hurry(
+			&w->queues[lane], by->uid, by->pid, samples, is_inspection_for, arg);
+
+		if (req)
+			pool_give_way(w, req);
+	}
+	for (int i = 0; i < POOL_SLOTS; i++) {
+		struct slot *s = &w->slots[i];
+		struct client_request *req = s->current ? s->current : s->next;
+
+		if (req && is_inspection_for(&req->item, arg))
+			req->item.urgent = samples;
+	}
 }

@@ -119,8 +119,9 @@ static void announce(void *arg, uint32_t i, const char *unwinder)
 static int handle_inspect(struct server *s, struct exchange *x)
 {
 	struct announcement a = {s->sock, x->q.id};
-	struct host_inspection how = {.skip = x->q.skip, .begins = announce, .arg = &a};
-	bool incomplete = false;
+	bool incomplete = false, late = false;
+	struct host_inspection how = {
+		.skip = x->q.skip, .begins = announce, .arg = &a, .late = &late};
 	struct elf *elf;
 	int err = open_file(x, &elf);
 
@@ -129,6 +130,7 @@ static int handle_inspect(struct server *s, struct exchange *x)
 	err = host_inspect(elf, &s->plugins, &how, &x->block, &incomplete);
 	elf_close(elf);
 	x->r.incomplete = incomplete;
+	x->r.late = late;
 	return err ? explain(x, err) : 0;
 }
 

@@ -8,13 +8,15 @@
 #include "base/assert.h"
 
 #define MINUTE_NS 60000000000ull
-#define SMALLEST 65536u /* bytes: the first class */
+#define SMALLEST 65536u /* bytes: the first class of sizes */
+#define URGENT 0        /* the class before those of sizes */
+#define CLASSES (1 + TURNS_CLASSES)
 
 struct turns_process {
 	struct turns_process *next;
 	pid_t pid;
 	uint32_t n;
-	struct turns_item *first[TURNS_CLASSES], **last[TURNS_CLASSES];
+	struct turns_item *first[CLASSES], **last[CLASSES];
 };
 
 /* Kept while its minute lasts, even without items. */
@@ -82,42 +84,93 @@ static struct turns_process *get_process(struct turns_user *u, pid_t pid)
 	if (!p)
 		return NULL;
 	p->pid = pid;
-	for (int i = 0; i < TURNS_CLASSES; i++)
+	for (int i = 0; i < CLASSES; i++)
 		p->last[i] = &p->first[i];
 	*u->last = p;
 	u->last = &p->next;
 	return p;
 }
 
-static int class_of(uint64_t bytes)
+static int class_of(const struct turns_item *item)
 {
-	int class = 0;
+	uint64_t bytes = item->bytes;
+	int class = URGENT + 1;
 
-	while (class < TURNS_CLASSES - 1 && bytes > SMALLEST) {
+	if (item->urgent)
+		return URGENT;
+	while (class < CLASSES - 1 && bytes > SMALLEST) {
 		bytes /= 16;
 		class ++;
 	}
 	return class;
 }
 
+/* Urgent items are kept in order; all others are appended. */
+static void insert(struct turns_process *p, struct turns_item *item)
+{
+	int class = class_of(item);
+	struct turns_item **at = p->last[class];
+
+	if (class == URGENT)
+		for (at = &p->first[URGENT]; *at && (*at)->urgent >= item->urgent;)
+			at = &(*at)->next;
+	item->next = *at;
+	*at = item;
+	if (!item->next)
+		p->last[class] = &item->next;
+}
+
 int turns_add(struct turns *q, struct turns_item *item)
 {
 	struct turns_user *u = get_user(q, item->uid);
 	struct turns_process *p;
-	int class = class_of(item->bytes);
 
 	if (u && u->n >= q->max)
 		return -EBUSY;
 	p = u ? get_process(u, item->pid) : NULL;
 	if (!p)
 		return -ENOMEM;
-	item->next = NULL;
-	*p->last[class] = item;
-	p->last[class] = &item->next;
+	insert(p, item);
 	p->n++;
 	u->n++;
 	q->n++;
 	return 0;
+}
+
+static struct turns_item *remove_item(struct turns_process *p,
+				      bool (*is)(const struct turns_item *, const void *arg),
+				      const void *arg)
+{
+	struct turns_item *item;
+
+	for (int i = 0; i < CLASSES; i++)
+		for (struct turns_item **at = &p->first[i]; (item = *at); at = &item->next) {
+			if (!is(item, arg))
+				continue;
+			*at = item->next;
+			if (!*at)
+				p->last[i] = at;
+			return item;
+		}
+	return NULL;
+}
+
+struct turns_item *turns_hurry(struct turns *q, uint32_t uid, pid_t pid, uint32_t urgent,
+			       bool (*is)(const struct turns_item *, const void *arg),
+			       const void *arg)
+{
+	struct turns_user *u = find_user(q, uid);
+	struct turns_process *p = u ? u->first : NULL;
+	struct turns_item *item;
+
+	while (p && p->pid != pid)
+		p = p->next;
+	item = p ? remove_item(p, is, arg) : NULL;
+	if (!item)
+		return NULL;
+	item->urgent = urgent;
+	insert(p, item);
+	return item;
 }
 
 /* ---- the share of a minute ---- */
@@ -144,13 +197,14 @@ void turns_charge(struct turns *q, uint32_t uid, uint64_t now, uint64_t ns, uint
 
 /* ---- taking ---- */
 
-/* Takes the smallest item of the user's first process, which becomes the last. */
+/* Takes the most urgent or the smallest item of the user's first process, which becomes the last.
+ */
 static struct turns_item *take_of(struct turns *q, struct turns_user *u)
 {
 	struct turns_process *p = u->first;
 	struct turns_item *item = NULL;
 
-	for (int i = 0; i < TURNS_CLASSES && !item; i++) {
+	for (int i = 0; i < CLASSES && !item; i++) {
 		item = p->first[i];
 		if (!item)
 			continue;

@@ -19,6 +19,7 @@
 
 #define DEFAULT_IDLE_MS 2000
 #define DEFAULT_REQUEST_MS 60000
+#define LARGE (32u << 20)  /* bytes of a file whose inspection may take seconds */
 #define MAX_REQUESTS 4096u /* that wait, of one user */
 #define MAX_STEPS 64u      /* the same for steps, each of which holds a stack copy */
 
@@ -33,6 +34,8 @@ int worker_inspect(struct worker *w, int fd, const char *name, const struct work
 	if (err)
 		return err;
 	req->inspected = done;
+	if (req->lane == LANE_CLEAN && req->item.bytes > LARGE)
+		req->lane = LANE_LARGE;
 	return client_enqueue(w, req);
 }
 

@@ -118,6 +118,12 @@ uint64_t worker_cpu_ns(const struct worker *);
 int worker_inspect(struct worker *, int fd, const char *name, const struct worker_requester *by,
 		   worker_inspected *, void *arg);
 
+/* So many samples wait for the inspection that was requested with this arg. Of a process's files
+ * that with the most samples is inspected next; if it has many more than a file that a worker has
+ * begun with, the inspection of the latter begins anew later. */
+void worker_hurry(struct worker *, const struct worker_requester *by, uint32_t samples,
+		  const void *arg);
+
 /* Which pages the last two runs have used of the table of n pages that this unwinder has made of
  * the file. NULL: nothing is known. The caller frees it. */
 struct used_pages *worker_used_pages(struct worker *, const struct inspection *,

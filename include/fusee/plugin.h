@@ -274,8 +274,8 @@ struct fusee_unwinder_ops {
 	int (*native_step)(struct fusee_unwind *u);
 	/* [worker process, sandboxed] Called once for each file content. Makes the table with
 	 * file_slab() and claims code with file_claim(). 1: the file has a table or claims, with a
-	 * remark for people if host->fail() was called; 0: it has nothing for this unwinder; -errno
-	 * after host->fail(): it has, but cannot be used. */
+	 * remark for people if host->fail() was called; 2: but there was no time for all of it, so
+	 * it is not kept on disk; 0: nothing; -errno after host->fail(): it cannot be used. */
 	int (*inspect)(void *ctx, uint64_t file);
 
 	/*

@@ -199,7 +199,7 @@ static int inspect(void *ctx, uint64_t file)
 	err = c->host->unwinder->file_slab(c->instance, file, words, 2);
 	if (!err)
 		err = claim_marked(c, file);
-	return err ? err : 1;
+	return err ? err : info.entry == DO_RUN_LATE ? 2 : 1;
 }
 
 static const char *const reasons[] = {NULL};

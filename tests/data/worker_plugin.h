@@ -26,4 +26,5 @@ enum worker_plugin_does {
 	DO_PROTECT_EXEC,
 	DO_SIGACTION,
 	DO_LACK_MEMORY, /* the first two times */
+	DO_RUN_LATE,    /* its table lacks a part */
 };

@@ -55,6 +55,32 @@ TEST_OF_TURNS(small_files_first)
 	expect(q, (int[]){2, 3, 1, 0}, 4);
 }
 
+static bool is_item(const struct turns_item *item, const void *arg)
+{
+	return item == arg;
+}
+
+static bool hurry(struct turns *q, int i, uint32_t uid, pid_t pid, uint32_t urgent)
+{
+	return turns_hurry(q, uid, pid, urgent, is_item, &items[i]) == &items[i];
+}
+
+/* Urgent requests go before all others of their process, the most urgent first. */
+TEST_OF_TURNS(urgent_first)
+{
+	for (int i = 0; i < 4; i++)
+		add(q, i, 1000, 1, 900 << 20);
+	add(q, 4, 1000, 1, 1);
+	CHECK(hurry(q, 3, 1000, 1, 8));
+	CHECK(hurry(q, 1, 1000, 1, 9));
+	CHECK(hurry(q, 2, 1000, 1, 8));
+	CHECK(hurry(q, 2, 1000, 1, 10)); /* again, more urgent */
+	CHECK(!hurry(q, 0, 1000, 2, 8) && !hurry(q, 0, 1001, 1, 8));
+	add(q, 5, 1000, 1, 900 << 20);
+	add(q, 6, 1000, 1, 1);
+	expect(q, (int[]){2, 1, 3, 4, 6, 0, 5}, 7);
+}
+
 /* Above its share a user gets what no other user waits for, and nothing of what is spared. */
 TEST_OF_TURNS(a_share_of_the_minute)
 {

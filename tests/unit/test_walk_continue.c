@@ -256,7 +256,7 @@ TEST(a_sample_that_waits_has_them)
 	uint64_t bytes = 0;
 	int n = 0;
 
-	waiting_init(&q, 1 << 20);
+	waiting_init(&q, 1 << 20, 1 << 17);
 	CHECK(waiting_add(&q, NULL, &bytes, &s, &route, "comm", NULL));
 	waiting_each(&q, look, &n);
 	CHECK_INT(n, 1);

@@ -229,12 +229,66 @@ TEST(from_disk_while_the_worker_is_busy)
 	close(hangs);
 }
 
+static int working_on_an_inspection(const struct worker *w)
+{
+	for (int i = 0; i < POOL_SLOTS; i++)
+		if (w->slots[i].current && w->slots[i].unwinder >= 0)
+			return w->slots[i].child.pid;
+	return 0;
+}
+
+/* Until the process has worked on the file that hangs for as long as it may not be ended. */
+static int hang(struct worker *w)
+{
+	int pid;
+
+	do {
+		worker_wait_until(w, clock_now() + 20000000);
+		pid = working_on_an_inspection(w);
+	} while (!pid);
+	CHECK_INT(worker_wait_until(w, clock_now() + 150000000), -ETIMEDOUT);
+	return pid;
+}
+
+/* A file that samples wait for is inspected before a file that takes long, which counts as no death
+ * of the worker; a file gives way twice at most. */
+TEST(urgent_while_the_worker_is_busy)
+{
+	struct worker_options o = {.plugin_dir = nasty_plugins()};
+	struct worker_requester by = {.uid = geteuid(), .pid = getpid()};
+	int hangs = elf_on_disk(DO_HANG, "hangs"), other = elf_on_disk(DO_NOTHING, "other");
+	struct inspected busy = {0}, urgent[3] = {0};
+	struct worker *w = start(o);
+	int pid;
+
+	CHECK_INT(worker_inspect(w, hangs, "hangs", NULL, answered, &busy), 0);
+	for (int i = 0; i < 3; i++) {
+		pid = hang(w);
+		CHECK_INT(worker_inspect(w, other, "other", NULL, answered, &urgent[i]), 0);
+		worker_hurry(w, &by, 8, &urgent[i]);
+		while (i < 2 && !urgent[i].calls && !busy.calls)
+			worker_wait_until(w, clock_now() + 10000000);
+		CHECK_INT(urgent[i].calls, i < 2);
+		CHECK_INT(busy.calls, 0);
+	}
+	CHECK_INT(working_on_an_inspection(w), pid);
+	CHECK_STR(refusal(w), "");
+	worker_stop(w);
+	CHECK_INT(busy.err, -ECANCELED);
+	CHECK_INT(urgent[2].err, -ECANCELED);
+	for (int i = 0; i < 2; i++)
+		inspection_unref(urgent[i].i);
+	close(hangs);
+	close(other);
+}
+
 /* Root's files (or the own user's), which nobody else can write, on a file system of root's. */
 TEST(only_clean_files_are_kept)
 {
 	struct worker_options o = {.cache_dir = cache_dir(), .plugin_dir = nasty_plugins()};
 	int clean = elf_on_disk(DO_NOTHING, "clean"), open_to_all = elf_on_disk(1, "open"),
-	    foreign = elf_on_disk(2, "foreign"), memory = elf_with_entry(3);
+	    foreign = elf_on_disk(2, "foreign"), memory = elf_with_entry(3),
+	    late = elf_on_disk(DO_RUN_LATE, "late");
 	struct worker *w = start(o);
 
 	CHECK(!fchmod(open_to_all, 0666));
@@ -242,6 +296,7 @@ TEST(only_clean_files_are_kept)
 	CHECK_INT(cached_files(), 1);
 	CHECK(is_cached(w, clean));
 	CHECK(!is_cached(w, memory) && !is_cached(w, memory));
+	CHECK(!is_cached(w, late) && !is_cached(w, late));
 	if (!geteuid()) {
 		CHECK(!fchown(foreign, 65534, 65534));
 		CHECK(!is_cached(w, foreign) && !is_cached(w, foreign));
@@ -255,6 +310,7 @@ TEST(only_clean_files_are_kept)
 	close(clean);
 	close(open_to_all);
 	close(foreign);
+	close(late);
 	close(memory);
 	worker_stop(w);
 }

@@ -37,11 +37,12 @@ struct waiting {
 struct waiting_queue {
 	struct waiting *first, **last;
 	uint64_t bytes, limit; /* in use, and the limit */
+	uint64_t share;        /* the limit of one process */
 	uint64_t second_began; /* CLOCK_MONOTONIC ns */
 	uint64_t second_bytes; /* added in this second */
 };
 
-void waiting_init(struct waiting_queue *, uint64_t limit);
+void waiting_init(struct waiting_queue *, uint64_t limit, uint64_t share);
 void waiting_fini(struct waiting_queue *);
 /* Copies a sample to the end of the queue. process_bytes: those of its process, updated. The copy,
  * whose `steps` the caller may set; NULL: no room. walk NULL: its stack is not known. */

@@ -16,11 +16,14 @@
 #include "worker/internal/refusals.h"
 #include "worker/worker.h"
 
-#define POOL_SLOTS 5
+#define POOL_SLOTS 6
 #define POOL_DYING 16
 
-/* What a process works on. Steps never wait for inspections, nor clean files for other files. */
-enum client_lane { LANE_CLEAN, LANE_OTHERS, LANE_STEP_CLEAN, LANE_STEP_OTHERS, LANES };
+#define INSPECT_MS 5000u /* CPU time for inspect() of one unwinder */
+
+/* What a process works on. Steps never wait for inspections, nor clean files for other files, nor
+ * small clean files for inspections of large files. */
+enum client_lane { LANE_CLEAN, LANE_OTHERS, LANE_LARGE, LANE_STEP_CLEAN, LANE_STEP_OTHERS, LANES };
 
 struct client_request {
 	struct turns_item item; /* first, as pointers to it are cast */
@@ -62,6 +65,7 @@ struct slot {
 	char unwinder_name[32];
 	const char *reason; /* why the agent ends the process; NULL: it ended by itself */
 	bool timed_out;
+	bool gives_way; /* it is ended for an urgent request; `current` is to be queued again */
 	uint64_t sent_ns, deadline; /* of `current` */
 	uint64_t inspect_ns;        /* CPU time that inspect() of the unwinder may take */
 	uint64_t began_ns, cpu_ns;  /* when it began; the process's CPU time then */
@@ -126,6 +130,10 @@ void pool_inspect_begins(struct slot *, uint32_t ms);
  * on, with a new deadline, for up to four times its time; but not if it uses less than a 16th of a
  * CPU. */
 bool pool_is_late(struct slot *, uint64_t now);
+/* How long the request may take until the worker's next message. */
+uint32_t pool_time_limit_ms(const struct worker *, const struct client_request *);
+/* Ends the process that makes other inspections of this lane and user, for an urgent request. */
+void pool_give_way(struct worker *, const struct client_request *urgent);
 /* Logs what the processes print. */
 void pool_read_output(struct worker *);
 /* Whether too many processes that read the user's files do not end. Its files are not read then. */

@@ -79,7 +79,8 @@ struct protocol_reply {
 	int32_t err;   /* 0 or -errno; DONE to STEP: 0, 1 or -errno */
 	uint32_t call; /* DENIED: the system call; DONE: the last that got EACCES; UNWINDER */
 	uint32_t refused_calls; /* system calls that got EACCES since the worker started */
-	uint32_t incomplete;    /* DONE to INSPECT: memory was short for a part of it */
+	uint16_t incomplete;    /* DONE to INSPECT: memory was short for a part of it */
+	uint16_t late;          /* DONE to INSPECT: time was short for a part of it */
 	uint8_t key[32];        /* DONE to KEY */
 	uint64_t valid, regs[PROTOCOL_REGS]; /* DONE to STEP */
 	uint64_t bytes;                      /* of the memfd; 0: no memfd is sent */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that wait for a worker: by user, by process, small files first. Users take turns, and so
- * do the processes of a user; a user who had more than a minute's share of time or bytes waits for
- * those who had not. One thread.
+ * Requests that wait for a worker: by user, by process, urgent requests and small files first.
+ * Users take turns, and so do the processes of a user; a user who had more than a minute's share of
+ * time or bytes waits for those who had not. One thread.
  */
 #ifndef WORKER_TURNS_H
 #define WORKER_TURNS_H
@@ -20,7 +20,9 @@ struct turns_item {
 	struct turns_item *next;
 	uint32_t uid; /* user of the process that maps the file, not the file's owner */
 	pid_t pid;
-	uint64_t bytes; /* of the file on disk */
+	uint64_t bytes;     /* of the file on disk */
+	uint32_t given_way; /* how often its inspection was ended for an urgent request */
+	uint32_t urgent;    /* the highest is before all others of its process; 0: not urgent */
 };
 
 struct turns_user;
@@ -43,6 +45,10 @@ int turns_add(struct turns *, struct turns_item *);
  */
 struct turns_item *turns_take(struct turns *, uint64_t now, bool over, const uint32_t *prefer,
 			      bool (*allowed)(void *arg, uint32_t uid), void *arg);
+/* Sets how urgent the process's first item is for which is() holds. NULL: no such item waits. */
+struct turns_item *turns_hurry(struct turns *, uint32_t uid, pid_t pid, uint32_t urgent,
+			       bool (*is)(const struct turns_item *, const void *arg),
+			       const void *arg);
 /* Adds time and bytes to what the user has had in this minute. */
 void turns_charge(struct turns *, uint32_t uid, uint64_t now, uint64_t ns, uint64_t bytes);
 #endif

@@ -378,7 +378,9 @@ static int inspect(void *ctx, uint64_t file)
 		return fusee_fail(&d->self, err, "unwind information is damaged");
 	if (err == -E2BIG)
 		return fusee_fail(&d->self, err, "more unwind rows than a table can hold");
-	return err < 0 ? fusee_fail(&d->self, err, "cannot make the unwind table") : err;
+	if (err < 0)
+		return fusee_fail(&d->self, err, "cannot make the unwind table");
+	return err && build.late ? 2 : err;
 }
 
 static const char *const reasons[] = DWARF_REASON_TEXTS;

@@ -9,13 +9,23 @@
 
 #define FIRST_SPECIALS 64
 
-uint64_t table_cpu_ns(void)
+static uint64_t time_of(clockid_t clock)
 {
 	struct timespec t;
 
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t))
+	if (clock_gettime(clock, &t))
 		return 0;
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t table_cpu_ns(void)
+{
+	return time_of(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+uint64_t table_wall_ns(void)
+{
+	return time_of(CLOCK_MONOTONIC);
 }
 
 int table_build_init(struct table_build *build)
@@ -25,6 +35,7 @@ int table_build_init(struct table_build *build)
 
 	memset(build, 0, sizeof(*build));
 	build->began_ns = table_cpu_ns();
+	build->began_wall_ns = table_wall_ns();
 	for (int i = 0; i < 2; i++) {
 		lists[i]->cap = FIRST_SPECIALS;
 		lists[i]->p = calloc(FIRST_SPECIALS, sizeof(*lists[i]->p));

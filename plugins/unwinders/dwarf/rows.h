@@ -60,18 +60,20 @@ struct table_build {
 		uint64_t lo, hi;
 	} text[TABLE_MAX_TEXTS]; /* executable segments */
 	uint32_t n_texts;
-	uint32_t fdes;     /* functions that were read */
-	uint32_t outside;  /* functions that were skipped: they are not in the text */
-	uint32_t damaged;  /* functions whose description could not be read: EXPRESSION */
-	uint64_t unread;   /* bytes of code without a description for which there was no time */
-	uint64_t began_ns; /* when, by table_cpu_ns() */
-	uint32_t signals;  /* rows of signal frames */
+	uint32_t fdes;    /* functions that were read */
+	uint32_t outside; /* functions that were skipped: they are not in the text */
+	uint32_t damaged; /* functions whose description could not be read: EXPRESSION */
+	uint64_t unread;  /* bytes of code without a description for which there was no time */
+	uint64_t late;    /* the part of them with CPU time to spare: the CPUs were busy */
+	uint64_t began_ns, began_wall_ns; /* by table_cpu_ns(), table_wall_ns() */
+	uint32_t signals;                 /* rows of signal frames */
 };
 
 int table_build_init(struct table_build *);
 void table_build_fini(struct table_build *);
-/* CPU time of this process. */
+/* CPU time of this process, and the time that has passed. */
 uint64_t table_cpu_ns(void);
+uint64_t table_wall_ns(void);
 /* True if [lo, hi) is not empty and in one executable segment. */
 int table_in_text(const struct table_build *, uint64_t lo, uint64_t hi);
 /* The rule of a special: kind | reg << 8 | flags << 16, cfa, fp, ra or add (table.h). */

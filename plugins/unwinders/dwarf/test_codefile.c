@@ -32,8 +32,8 @@ static int section(uint64_t file, const char *name, struct fusee_section *s)
 
 static const struct fusee_unwinder_host host = {.size = sizeof(host), .file_section = section};
 
-static uint64_t unread;   /* of the last call of rule_at() */
-static struct rows known; /* of described code */
+static uint64_t unread, late; /* of the last call of rule_at() */
+static struct rows known;     /* of described code */
 
 /* The rule at a byte of the text; the ELF entry is its first. */
 static uint32_t rule_at(uint32_t at)
@@ -48,6 +48,7 @@ static uint32_t rule_at(uint32_t at)
 	build.n_texts = 1;
 	CHECK_INT(codefile_add(&build, &host, 1, TEXT, &known, &rows), 0);
 	unread = build.unread;
+	late = build.late;
 	for (size_t i = 0; i < rows.n && ROW_VADDR(rows.p[i]) <= TEXT + at; i++)
 		found = ROW_RULE(rows.p[i]);
 	rows_fini(&rows);
@@ -197,7 +198,13 @@ TEST(no_time_for_a_text)
 	codefile_cpu_ns = 0;
 	CHECK_INT(rule_at(FAR), DWARF_RULE_NONE);
 	CHECK_INT(unread, len);
+	CHECK_INT(late, 0);
 	codefile_cpu_ns = CODEFILE_CPU_NS;
+	codefile_wall_ns = 0; /* of a CPU that others have */
+	CHECK_INT(rule_at(FAR), DWARF_RULE_NONE);
+	CHECK_INT(unread, len);
+	CHECK_INT(late, len);
+	codefile_wall_ns = CODEFILE_WALL_NS;
 	memset(sections, 0, sizeof(sections));
 	free(code);
 }

@@ -88,6 +88,7 @@ static int add_pointers(const struct fusee_unwinder_host *host, uint64_t file, u
 /* ---- which text is read ---- */
 
 uint64_t codefile_cpu_ns = CODEFILE_CPU_NS;
+uint64_t codefile_wall_ns = CODEFILE_WALL_NS;
 
 #define STRETCH_GAP (64u << 10) /* bytes between two stretches that are read apart */
 #define MAX_PIECE (4u << 20)    /* bytes that are read at once: they take 12 times that in memory */
@@ -250,7 +251,11 @@ static int try_piece(struct table_build *build, const struct code *code, uint64_
 	size_t n = ret->n;
 	int err = -ENOMEM;
 
-	if (table_cpu_ns() - build->began_ns < codefile_cpu_ns)
+	if (table_cpu_ns() - build->began_ns >= codefile_cpu_ns)
+		;
+	else if (table_wall_ns() - build->began_wall_ns >= codefile_wall_ns)
+		build->late += len;
+	else
 		err = read_piece(build, code, lo, len, maybe, ret);
 	if (err != -ENOMEM)
 		return err;

@@ -12,6 +12,10 @@
  * limit. */
 #define CODEFILE_CPU_NS 3500000000ull
 extern uint64_t codefile_cpu_ns;
+/* The same as time that passes, for a worker that gets little of a CPU: after 20 s inspect() is
+ * ended, and the file would have no rows at all. */
+#define CODEFILE_WALL_NS 8000000000ull
+extern uint64_t codefile_wall_ns;
 
 /* Adds rows to `ret` for the text that has none in `known`. 0, -ENOMEM, -E2BIG. */
 int codefile_add(struct table_build *, const struct fusee_unwinder_host *, uint64_t file,
