@@ -70,7 +70,7 @@ static int sink_consume(void *ctx, const struct fusee_delivery *d)
 {
 	struct timespec t;
 	sigset_t set;
-	int r;
+	int r, also;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	pthread_sigmask(SIG_SETMASK, NULL, &set);
@@ -86,8 +86,8 @@ static int sink_consume(void *ctx, const struct fusee_delivery *d)
 	if (hang_if(&stage.hang))
 		r = -ECANCELED;
 	pthread_mutex_unlock(&stage.lock);
-	if (stage.also)
-		r = stage.also(d) ? stage.also(d) : r;
+	also = stage.also ? stage.also(d) : 0; /* once: a file that it reads may change */
+	r = also ? also : r;
 	if (r && r != -ECANCELED)
 		stage.host->fail(stage.in, r, "the backend is away");
 	return r;
@@ -518,11 +518,14 @@ static char secret_file[256];
 
 static void write_secret(const char *text)
 {
+	char made[264];
 	FILE *f;
 
 	snprintf(secret_file, sizeof(secret_file), "%s/secret", getenv("TMPDIR"));
-	f = fopen(secret_file, "w");
+	snprintf(made, sizeof(made), "%s.new", secret_file);
+	f = fopen(made, "w");
 	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
+	CHECK_INT(rename(made, secret_file), 0); /* never seen half written */
 }
 
 /* As a token that expires: denied until the file has another. */
