@@ -76,6 +76,7 @@ static const struct {
 	{12, {"dh"}},
 };
 
+#define RIP 16u /* its word */
 #define REGISTERS (sizeof(registers) / sizeof(*registers))
 #define COMPLETE 16u /* of them */
 
@@ -140,7 +141,39 @@ static bool read_memory(struct reader *r, struct probe_operand *o)
 	return take(r, ')') && (o->base != NO_REGISTER || o->index != NO_REGISTER);
 }
 
-static bool read_place(struct reader *r, struct probe_operand *o)
+static bool is_of_symbol(unsigned char c)
+{
+	return isalnum(c) || c == '_' || c == '.' || c == '$';
+}
+
+/* Reads a variable: "NBuffers(%rip)", "40+Stats(%rip)", "Stats-8(%rip)". */
+static bool read_variable(struct reader *r, struct probe_operand *o, struct operand_symbol *symbol)
+{
+	static const char tail[] = "(%rip)";
+	const size_t len = sizeof(tail) - 1;
+	struct reader name = {r->p, r->end - len};
+	__s64 more = 0;
+
+	if ((size_t)(r->end - r->p) <= len || memcmp(name.end, tail, len) != 0)
+		return false;
+	if ((isdigit((unsigned char)*name.p) || *name.p == '-') &&
+	    !(take_number(&name, &o->number) && take(&name, '+')))
+		return false;
+	for (symbol->p = name.p; name.p < name.end && is_of_symbol((unsigned char)*name.p);)
+		name.p++;
+	symbol->len = (size_t)(name.p - symbol->p);
+	if (!symbol->len || isdigit((unsigned char)*symbol->p))
+		return false;
+	if ((take(&name, '+') || name.p < name.end) && !take_number(&name, &more))
+		return false;
+	o->kind = OPERAND_MEMORY;
+	o->base = RIP;
+	o->number = (__s64)((uint64_t)o->number + (uint64_t)more);
+	r->p = name.p == name.end ? r->end : name.p;
+	return true;
+}
+
+static bool read_place(struct reader *r, struct probe_operand *o, struct operand_symbol *symbol)
 {
 	if (take(r, '$')) {
 		o->kind = OPERAND_NUMBER;
@@ -150,7 +183,7 @@ static bool read_place(struct reader *r, struct probe_operand *o)
 		o->kind = OPERAND_REGISTER;
 		return take_register(r, &o->base, &o->shift) >= o->bits;
 	}
-	return read_memory(r, o);
+	return read_variable(r, o, symbol) || read_memory(r, o);
 }
 
 /* Reads "-4@", the bytes of the argument; with a sign it has one, too. */
@@ -189,8 +222,8 @@ static bool is_printable(const char *p, size_t len)
 	return true;
 }
 
-int operand_find(const char *arguments, uint32_t number, struct probe_operand *o, char *why,
-		 size_t len)
+int operand_find(const char *arguments, uint32_t number, struct probe_operand *o,
+		 struct operand_symbol *symbol, char *why, size_t len)
 {
 	const char *begin = arguments;
 	uint32_t n;
@@ -198,11 +231,12 @@ int operand_find(const char *arguments, uint32_t number, struct probe_operand *o
 	struct reader r = {begin, begin + bytes};
 
 	*o = (struct probe_operand){.base = NO_REGISTER, .index = NO_REGISTER};
+	*symbol = (struct operand_symbol){NULL, 0};
 	if (!bytes) {
 		snprintf(why, len, "has %u arguments, the first is arg0", n);
 		return -ENOTSUP;
 	}
-	if (read_size(&r, o) && read_place(&r, o) && r.p == r.end)
+	if (read_size(&r, o) && read_place(&r, o, symbol) && r.p == r.end)
 		return 0;
 	if (bytes <= SHOWN && is_printable(begin, bytes))
 		snprintf(why, len, "has arg%u at '%.*s', which is not read", number, (int)bytes,

@@ -9,9 +9,17 @@
 
 #include "../../bpf/probe_maps.h"
 
+/* The name of a variable, in the text; p is NULL if the argument is at none. Then the operand is
+ * memory at the probe's instruction (rip), and its number is from the variable's address on: the
+ * caller adds what lies between the two. */
+struct operand_symbol {
+	const char *p;
+	size_t len;
+};
+
 /* Reads the argument of this number, from 0 on. 0; -ENOTSUP: the text has no such argument, or it
- * is of a form that is not read, such as a number with a fraction or the address of a symbol; *why
- * then is a clause of at most len bytes. */
-int operand_find(const char *arguments, uint32_t number, struct probe_operand *, char *why,
-		 size_t len);
+ * is of a form that is not read, such as a number with a fraction; *why then is a clause of at most
+ * len bytes. */
+int operand_find(const char *arguments, uint32_t number, struct probe_operand *,
+		 struct operand_symbol *, char *why, size_t len);
 #endif

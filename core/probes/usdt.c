@@ -130,20 +130,40 @@ static bool is_nop(struct elf *e, uint64_t vaddr)
 	       (code[0] == 0x0f && code[1] == 0x1f);
 }
 
-/* Where the filter's argument is. 0 or -errno, with a text. */
-static int find_operand(const struct search *q, const struct note *n, struct probe_operand *o,
-			char *why, size_t len)
+/* An argument in a variable of the file, which lies as far from the probe in memory, too. */
+static int add_variable(struct elf *e, const struct operand_symbol *symbol, uint64_t pc,
+			struct probe_operand *o)
 {
+	struct fusee_range at;
+	char *name = strndup(symbol->p, symbol->len);
+	int r = name ? elf_symbol(e, name, &at) : -ENOMEM;
+
+	free(name);
+	if (!r)
+		o->number = (__s64)((uint64_t)o->number + at.lo - pc);
+	return r;
+}
+
+/* Where the filter's argument is, for a probe at pc. 0 or -errno, with a text. */
+static int find_operand(const struct search *q, struct elf *e, const struct note *n, uint64_t pc,
+			struct probe_operand *o, char *why, size_t len)
+{
+	const struct probe_filter *f = &q->probe->filter;
+	struct operand_symbol symbol;
 	char clause[128];
 	int r;
 
-	if (!q->probe->filter.operator)
+	if (!f->operator)
 		return 0;
-	r = operand_find(n->arguments ? n->arguments : "", q->probe->filter.argument, o, clause,
+	r = operand_find(n->arguments ? n->arguments : "", f->argument, o, &symbol, clause,
 			 sizeof(clause));
 	if (r)
 		snprintf(why, len, "its probe '%s' %s", q->probe->name, clause);
-	return r;
+	else if (symbol.p && (r = add_variable(e, &symbol, pc, o)))
+		snprintf(why, len, "its probe '%s' has arg%u in the variable '%.*s', %s",
+			 q->probe->name, f->argument, (int)symbol.len, symbol.p,
+			 r == -ENOENT ? "which is not in the file's symbols" : strerror(-r));
+	return r == -ENOENT ? -ENOTSUP : r;
 }
 
 /* Adds the place of a note. 0 or -errno, with a text. */
@@ -172,7 +192,7 @@ static int add_place(const struct search *q, struct elf *e, uint64_t shift, cons
 	}
 	p->at[p->n].offset = offset;
 	p->at[p->n].semaphore = semaphore;
-	r = find_operand(q, n, &p->at[p->n].operand, why, len);
+	r = find_operand(q, e, n, n->pc + shift, &p->at[p->n].operand, why, len);
 	p->n += !r;
 	return r;
 }

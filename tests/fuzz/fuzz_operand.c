@@ -41,14 +41,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = body_of(data, size), why[64];
 	struct probe_operand o = {.kind = OPERAND_NUMBER, .bits = 64};
+	struct operand_symbol symbol;
 
 	if (!text)
 		return 0;
 	for (uint32_t i = 0; i < 4; i++) {
 		memset(why, 1, sizeof(why));
-		if (!operand_find(text, i, &o, why, sizeof(why)))
+		if (!operand_find(text, i, &o, &symbol, why, sizeof(why))) {
 			check(&o);
-		else
+			must(!symbol.p || (symbol.p > text && symbol.len &&
+					   symbol.p + symbol.len < text + strlen(text)),
+			     "its variable is in the text");
+		} else
 			must(strnlen(why, sizeof(why)) < sizeof(why), "a clause ends");
 	}
 	o.bits = o.bits ? o.bits : 64;

@@ -13,15 +13,18 @@
 #define RCX 11
 #define RDI 14
 #define RSP 19
+#define RIP 16
 
 static const char *at; /* what is read */
 
 static void reads(struct probe_operand want)
 {
+	struct operand_symbol symbol;
 	struct probe_operand o;
 	char why[128] = "";
 
-	CHECK_INT(operand_find(at, 0, &o, why, sizeof(why)), 0);
+	CHECK_INT(operand_find(at, 0, &o, &symbol, why, sizeof(why)), 0);
+	CHECK(!symbol.p && !symbol.len);
 	CHECK_STR(why, "");
 	CHECK_INT(o.kind, want.kind);
 	CHECK_INT(o.bits, want.bits);
@@ -71,12 +74,38 @@ TEST(places)
 	memory("-4@8(,%rcx,4)", NO_REGISTER, RCX, 2, 8);
 }
 
-static void refuses(const char *text, uint32_t number, const char *because)
+static void variable(const char *text, const char *name, int64_t number)
 {
+	struct operand_symbol symbol;
 	struct probe_operand o;
 	char why[128] = "";
 
-	CHECK_INT(operand_find(text, number, &o, why, sizeof(why)), -ENOTSUP);
+	CHECK_INT(operand_find(text, 0, &o, &symbol, why, sizeof(why)), 0);
+	CHECK_INT(symbol.len, strlen(name));
+	CHECK(!memcmp(symbol.p, name, symbol.len));
+	CHECK_INT(o.kind, OPERAND_MEMORY);
+	CHECK_INT(o.base, RIP);
+	CHECK_INT(o.index, NO_REGISTER);
+	CHECK(o.number == number);
+}
+
+TEST(variables)
+{
+	variable("-4@NBuffers(%rip)", "NBuffers", 0);
+	variable("-4@40+CheckpointStats(%rip) 8@%rax", "CheckpointStats", 40);
+	variable("8@-8+of.12(%rip)", "of.12", -8);
+	variable("8@_x$+0x10(%rip)", "_x$", 16);
+	variable("8@abc-24(%rip)", "abc", -24);
+	variable("1@4+a-6(%rip)", "a", -2);
+}
+
+static void refuses(const char *text, uint32_t number, const char *because)
+{
+	struct operand_symbol symbol;
+	struct probe_operand o;
+	char why[128] = "";
+
+	CHECK_INT(operand_find(text, number, &o, &symbol, why, sizeof(why)), -ENOTSUP);
 	CHECK(strstr(why, because));
 }
 
@@ -104,8 +133,16 @@ TEST(others_are_refused)
 					    "4@12(%rax",
 					    "4@12(%eax)",
 					    "4@12(%rip)",
-					    "4@x(%rip)",
-					    "4@72+x(%rip)",
+					    "4@(%rip)",
+					    "4@+x(%rip)",
+					    "4@72x(%rip)",
+					    "4@72+(%rip)",
+					    "4@72+9(%rip)",
+					    "4@x+(%rip)",
+					    "4@x+y(%rip)",
+					    "4@x@GOTPCREL(%rip)",
+					    "4@x(%rip)(%rip)",
+					    "4@x",
 					    "4@(%rax,%rcx,3)",
 					    "4@(%rax,%rcx,16)",
 					    "4@(%rax,%rcx,)",
@@ -133,11 +170,12 @@ TEST(others_are_refused)
 
 TEST(by_number)
 {
+	struct operand_symbol symbol;
 	struct probe_operand o;
 	char why[128];
 
-	CHECK_INT(operand_find(" 4@%eax  8@%rbx -1@$3 ", 1, &o, why, sizeof(why)), 0);
+	CHECK_INT(operand_find(" 4@%eax  8@%rbx -1@$3 ", 1, &o, &symbol, why, sizeof(why)), 0);
 	CHECK_INT(o.base, RBX);
-	CHECK_INT(operand_find("8f@%xmm0 4@%eax", 1, &o, why, sizeof(why)), 0);
+	CHECK_INT(operand_find("8f@%xmm0 4@%eax", 1, &o, &symbol, why, sizeof(why)), 0);
 	CHECK_INT(o.base, RAX);
 }

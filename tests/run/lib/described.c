@@ -24,6 +24,7 @@
 #define ONES 0xffffffff00000000
 
 int64_t table[65536];
+static volatile int32_t halves[4];
 char *nowhere = (char *)4096; /* no process has memory there */
 
 __attribute__((noinline)) static void come(uint64_t i)
@@ -35,7 +36,7 @@ __attribute__((noinline)) static void come(uint64_t i)
 #else
 	__asm__ volatile(NOTE("described",
 			      "-4@%k0 8@%1 -1@%b2 2@%w3 -4@%4 -8@$-5 -8@(%5,%1,8) 1@%h6 8f@%%xmm0 "
-			      "4@8(%7)")::"r"(ONES | (uint32_t)(i - 50)),
+			      "4@8(%7) -4@8+halves(%%rip)")::"r"(ONES | (uint32_t)(i - 50)),
 			 "r"(i), "q"(ONES | (uint8_t)i | 0x700),
 			 "r"(ONES | (uint16_t)(i * 300) | 0x70000), "m"(in_memory), "r"(table),
 			 "Q"(ONES | (i / 2 & 0xff) << 8 | 0x22), "r"(nowhere)
@@ -49,7 +50,9 @@ int main(int argc, char **argv)
 
 	for (uint64_t i = 0; i < n; i++)
 		table[i] = i % 3 ? (int64_t)i << 33 : -1;
-	for (uint64_t i = 0; i < n; i++)
+	for (uint64_t i = 0; i < n; i++) {
+		halves[2] = 7 - (int32_t)(i / 2);
 		come(i);
+	}
 	return 0;
 }
