@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Waits of known length and place, for tests/run/offcpu: `waits N` writes for each place
- * "place count ns queued", the ns by the thread's own clocks and by the scheduler.
+ * "place count ns queued", the ns by the thread's own clocks and by the scheduler. A place that is
+ * not possible here has no line. `waits N FOLDER`: where its file is.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -101,6 +106,73 @@ __attribute__((noinline)) static void wait_futex(void)
 	__asm__ volatile("");
 }
 
+/* ---- what the disk and the memory let it wait for ---- */
+
+static int disk = -1;
+static off_t written;
+static int faults = -1;
+static volatile char *memory;
+static size_t touched, page;
+
+/* Its data is on the disk when it returns. */
+__attribute__((noinline)) static void wait_disk(void)
+{
+	static char block[65536];
+
+	for (size_t i = 0; i < sizeof(block); i += 512)
+		block[i]++;
+	if (pwrite(disk, block, sizeof(block), written) != sizeof(block) || fdatasync(disk))
+		exit(1);
+	written += sizeof(block);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void wait_fault(void)
+{
+	memory[touched++ * page] = 1;
+	__asm__ volatile("");
+}
+
+/* Each page comes after a pause. */
+static void *gives_pages(void *arg)
+{
+	struct uffd_msg m;
+
+	(void)arg;
+	while (read(faults, &m, sizeof(m)) == sizeof(m)) {
+		struct uffdio_zeropage zero = {
+			.range = {m.arg.pagefault.address & ~(page - 1), page}};
+
+		nap(pause_ns);
+		if (ioctl(faults, UFFDIO_ZEROPAGE, &zero))
+			exit(1);
+	}
+	return NULL;
+}
+
+/* Both: whether it is possible here. The file has no name. */
+static int begin_disk(const char *folder)
+{
+	disk = open(folder, O_TMPFILE | O_WRONLY, 0600);
+	return disk >= 0;
+}
+
+static int begin_faults(size_t n)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+	pthread_t thread;
+
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	memory = mmap(NULL, n * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	range.range = (struct uffdio_range){(uintptr_t)memory, n * page};
+	return faults >= 0 && memory != MAP_FAILED &&
+	       !madvise((void *)memory, n * page, MADV_NOHUGEPAGE) &&
+	       !ioctl(faults, UFFDIO_API, &api) && !ioctl(faults, UFFDIO_REGISTER, &range) &&
+	       !pthread_create(&thread, NULL, gives_pages, NULL);
+}
+
 /* It always has something to do, and shares its CPU with a hog. */
 __attribute__((noinline)) static void spin(void)
 {
@@ -171,6 +243,8 @@ int main(int argc, char **argv)
 				       {"wait_pipe", wait_pipe, n},
 				       {"wait_futex", wait_futex, n}};
 	const struct place spinning = {"spin", spin, n * 4};
+	const struct place at_disk = {"wait_disk", wait_disk, n * 4},
+			   at_fault = {"wait_fault", wait_fault, n};
 	pthread_t thread;
 	pid_t pid;
 
@@ -179,6 +253,10 @@ int main(int argc, char **argv)
 		return 1;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
 		measure(&places[i]);
+	if (begin_disk(argc > 2 ? argv[2] : "."))
+		measure(&at_disk);
+	if (begin_faults((size_t)n))
+		measure(&at_fault);
 	pin(sched_getcpu());
 	pid = hog();
 	measure(&spinning);
