@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,6 +18,8 @@
 #define ALL_NS 6000000000ull     /* until sampling begins */
 #define READING_NS 4000000000ull /* of it, to read mappings and open files */
 #define LONG_NS 1000000000ull    /* worth a line */
+#define HELD_NS 10000000000ull   /* the longest wait for files of a held command */
+#define SAID_NS 2000000000ull    /* .. before which nothing is said */
 #define SLICE_NS 50000000ull     /* between looks whether the user interrupts */
 #define BATCH 8u                 /* processes that are read and published at once */
 #define BATCH_NS 500000000ull    /* the longest wait for their mappings, which may be locked */
@@ -192,11 +196,61 @@ void profiler_prepare(struct profiler *p)
 		perf_stream_add_own(p->stream, p->pids[i]);
 }
 
+/* ---- a held command ---- */
+
+/* place: from the folder of the program. */
+static void expect(struct profiler *p, const char *program, const char *place)
+{
+	const char *slash = strrchr(program, '/');
+	char *path, *real;
+
+	if (asprintf(&path, "%.*s/%s", (int)(slash - program), program, place) < 0)
+		return;
+	real = realpath(path, NULL);
+	free(path);
+	if (!real)
+		return;
+	log_debug("%s may be loaded by %s", real, program);
+	files_of(pipeline_files(p->pipeline), p->pids[0], &(struct procfs_mapping){.name = real});
+	free(real);
+}
+
+static void expect_of(struct profiler *p, const char *program, const struct fusee_unwinder_ops *ops)
+{
+	for (uint32_t i = 0; FUSEE_HAS(ops, runtimes) && i < ops->runtimes.n; i++) {
+		const struct fusee_runtime *r = FUSEE_AT(struct fusee_runtime, ops->runtimes, i);
+
+		for (const char *const *f = r->files; *f; f++)
+			if (strchr(*f, '/'))
+				expect(p, program, *f);
+	}
+}
+
+void prepare_expected(struct profiler *p, const char *programs)
+{
+	for (; *programs; programs += strlen(programs) + 1)
+		for (uint32_t u = 0; u < p->unwinders.n; u++)
+			expect_of(p, programs, p->unwinders.instances[u]->descriptor->ops);
+}
+
+/* Samples of code whose files are still read then wait, but frames of languages are missing. */
+static void wait_for_files(struct profiler *p)
+{
+	uint64_t began = clock_now();
+
+	wait_for_worker(p->worker, began + SAID_NS);
+	if (!worker_pending(p->worker))
+		return;
+	log_info("the command begins when its files have been read, in %.0f s at most",
+		 (double)(HELD_NS - SAID_NS) / 1e9);
+	wait_for_worker(p->worker, began + HELD_NS);
+}
+
 void profiler_prepare_held(struct profiler *p)
 {
 	perf_stream_drain(p->stream, pipeline_handlers(p->pipeline), true);
 	pipeline_scan(p->pipeline, p->pids[0]);
-	worker_wait_until(p->worker, 0);
+	wait_for_files(p);
 	pipeline_retry(p->pipeline);
 	/* The first call publishes the mappings, the second confirms them. */
 	for (int i = 0; i < 2; i++)

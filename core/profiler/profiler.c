@@ -18,6 +18,7 @@
 #include "profiler/internal/account.h"
 #include "profiler/internal/chooser.h"
 #include "profiler/internal/hits.h"
+#include "profiler/internal/prepare.h"
 #include "stop/rights.h"
 #include "unwind/claims.h"
 
@@ -74,7 +75,7 @@ static int open_bpf(struct profiler *p, const struct profiler_options *o)
 	/* profiler_prepare() awaits those of processes that run, and has the others loaded after
 	 * them */
 	if (!r && p->bpf && (o->held || o->dynamic))
-		bpf_sampler_load_languages(p->bpf, o->held ? o->command_text : NULL);
+		bpf_sampler_load_languages(p->bpf, o->held ? o->command.text : NULL);
 	if (!r)
 		return 0;
 	log_error("cannot use the sampler 'bpf': %s", p->no_bpf ? p->no_bpf : strerror(-r));
@@ -385,6 +386,8 @@ int profiler_open(struct profiler *p, const struct profiler_options *o)
 		r = open_pipeline(p, o);
 	if (!r && !o->no_events && may_stop(p, o))
 		r = open_stop(p, o);
+	if (!r && o->held && o->command.programs)
+		prepare_expected(p, o->command.programs);
 	return r;
 }
 

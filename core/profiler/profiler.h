@@ -50,6 +50,16 @@ struct profiler_choosers {
 	struct profiler_hits hits; /* .. and these, too */
 };
 
+/* A command that is held. NULL: not known. */
+struct profiler_command {
+	/* The programs of language unwinders whose name is in it are loaded before the command
+	 * runs. NULL: of all, meanwhile. */
+	const char *text;
+	/* Paths of programs that it may run: strings, then "". Files of run times that lie where
+	 * these load them from are read before the command runs. */
+	const char *programs;
+};
+
 /* Borrowed for profiler_open(), except pids, which are borrowed until profiler_close(). */
 struct profiler_options {
 	const char *plugin_dir;
@@ -63,9 +73,7 @@ struct profiler_options {
 	bool all, dynamic;
 	bool no_events; /* nothing is sampled: for stacks of stopped threads, see dump.h */
 	bool held;      /* pids[0] waits to exec a command: sampling begins with the exec */
-	/* Held: what is known of the command. The programs of language unwinders whose name is in
-	 * it are loaded before the command runs. NULL or other processes: of all, meanwhile. */
-	const char *command_text;
+	struct profiler_command command; /* held: what is known of it */
 
 	enum sampler_choice sampler;
 	/* The event that is sampled, borrowed until profiler_close(); NULL: CPU time. The snapshot

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,16 +46,35 @@ static int open_named(const char *word)
 	return fd;
 }
 
-/* Appends the text of the file; `line`: only its #! line. Programs have none. */
-static void add_file(const char *word, bool line, struct buf *b)
+/* Notes the path of an open file that may be executed. */
+static void add_program(int fd, struct buf *programs)
+{
+	char link[32], path[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) || !(st.st_mode & 0111))
+		return;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n <= 0 || *path != '/')
+		return;
+	path[n] = '\0';
+	buf_add(programs, path, (size_t)n + 1);
+}
+
+/* Adds the text of the file; `line`: only its #! line. Programs have none. */
+static void add_file(const char *word, bool line, struct command_text *t)
 {
 	size_t most = line ? MOST_LINE : MOST_TEXT;
+	struct buf *b = &t->text;
 	int fd = open_named(word);
 	ssize_t n = -1;
 	char *text;
 
 	if (fd < 0)
 		return;
+	add_program(fd, &t->programs);
 	text = malloc(most);
 	if (text)
 		n = read(fd, text, most);
@@ -80,10 +100,10 @@ static size_t word_length(const char *at)
 	return n;
 }
 
-/* Appends the #! lines of programs that are named in the text from `from` on. */
-static void add_named(struct buf *b, size_t from)
+/* Adds the #! lines of programs that are named in the text. */
+static void add_named(struct command_text *t)
 {
-	char *text = strndup(b->p + from, b->len - from), *at = text;
+	char *text = strndup(t->text.p, t->text.len), *at = text;
 	uint32_t words = 0;
 
 	while (at && *at && words < MOST_WORDS) {
@@ -92,7 +112,7 @@ static void add_named(struct buf *b, size_t from)
 
 		at[n] = 0;
 		if (n && n < 256 && ++words)
-			add_file(at, true, b);
+			add_file(at, true, t);
 		if (!end)
 			break;
 		at += n + 1;
@@ -100,17 +120,37 @@ static void add_named(struct buf *b, size_t from)
 	free(text);
 }
 
-void command_text(char *const *argv, struct buf *b)
+/* Appends the names of the programs, which words may name by links. */
+static void add_names(struct command_text *t)
 {
-	size_t from = b->len;
+	size_t at = 0;
 
+	while (at < t->programs.len) {
+		buf_str(&t->text, strrchr(t->programs.p + at, '/') + 1);
+		buf_str(&t->text, "\n");
+		at += strlen(t->programs.p + at) + 1;
+	}
+}
+
+void command_text_read(struct command_text *t, char *const *argv)
+{
+	*t = (struct command_text){0};
 	for (uint32_t i = 0; argv[i] && i < MOST_WORDS; i++) {
-		buf_str(b, argv[i]);
-		buf_str(b, "\n");
+		buf_str(&t->text, argv[i]);
+		buf_str(&t->text, "\n");
 	}
 	for (uint32_t i = 0; argv[i] && i < MOST_WORDS; i++)
-		add_file(argv[i], false, b);
-	if (!b->error)
-		add_named(b, from);
-	buf_add(b, "", 1); /* it is searched as a string */
+		add_file(argv[i], false, t);
+	if (!t->text.error)
+		add_named(t);
+	if (!t->programs.error)
+		add_names(t);
+	buf_add(&t->text, "", 1); /* it is searched as a string */
+	buf_add(&t->programs, "", 1);
+}
+
+void command_text_fini(struct command_text *t)
+{
+	buf_fini(&t->text);
+	buf_fini(&t->programs);
 }

@@ -169,11 +169,12 @@ static int watch_profiler(struct session *s)
 	return r;
 }
 
-/* NULL: no memory. */
-static const char *text_of(char *const *argv, struct buf *text)
+static void set_held(struct session *s, struct profiler_options *o, struct command_text *t)
 {
-	command_text(argv, text);
-	return text->error ? NULL : text->p;
+	o->held = true;
+	command_text_read(t, s->command.argv);
+	o->command.text = t->text.error ? NULL : t->text.p;
+	o->command.programs = t->programs.error ? NULL : t->programs.p;
 }
 
 static void set_event(struct session *s, struct profiler_options *o)
@@ -190,7 +191,7 @@ static int open_profiler(struct session *s)
 	struct unwinder_options list[PLAN_MAX_UNWINDERS];
 	struct profiler_options o = s->o.profiler;
 	struct unwinder_choice unwinders;
-	struct buf text = {0};
+	struct command_text text = {0};
 	struct plan *plan = NULL;
 	uint32_t slot;
 	int r = plugins ? unwind_flags_plan(&s->o.unwind, plugins, &plan) : EX_OSERR;
@@ -200,8 +201,8 @@ static int open_profiler(struct session *s)
 	o.pids = s->o.selection.pids;
 	o.npids = s->o.selection.npids;
 	o.all = s->o.selection.all;
-	o.held = s->command.argv;
-	o.command_text = o.held ? text_of(s->command.argv, &text) : NULL;
+	if (s->command.argv)
+		set_held(s, &o, &text);
 	set_event(s, &o);
 	o.table_bytes = TABLE_BYTES;
 	if (plan) {
@@ -213,7 +214,7 @@ static int open_profiler(struct session *s)
 	if (!r)
 		r = profiler_open(&s->profiler, &o);
 	plan_free(plan);
-	buf_fini(&text);
+	command_text_fini(&text);
 	free(cache);
 	free(plugins);
 	if (r)

@@ -251,7 +251,9 @@ enum fusee_runtime_flags {
 struct fusee_runtime {
 	uint32_t size, flags;
 	const char *name; /* "Node.js" */
-	/* Beginnings of the base names of its programs and libraries, then NULL. */
+	/* Beginnings of the base names of its programs and libraries, then NULL. One with a '/' is
+	 * a path of such a library, from the folder of programs that load it ("../lib/libx.so"): it
+	 * is read before a command runs that is, or names, a program there. */
 	const char *const *files;
 	/* A variable of the environment, with its value as a shell needs it, that makes the run
 	 * time name its functions. NULL: the unwinder reads them from its memory. */

@@ -160,7 +160,11 @@ static void on_fini(void *ctx)
 
 static const char *const reasons[] = HOTSPOT_REASONS;
 
-static const char *const files[] = {"libjvm.so", NULL};
+/* Launchers load it when they run. Of 8 it is in a folder of the machine's name; its launcher may
+ * be in the JDK's own folder. */
+static const char *const files[] = {"libjvm.so", "../lib/server/libjvm.so",
+				    "../lib/amd64/server/libjvm.so",
+				    "../jre/lib/amd64/server/libjvm.so", NULL};
 static const struct fusee_runtime runtimes[] = {
 	FUSEE_SIZED(struct fusee_runtime, .name = "Java", .files = files, .major = 8),
 };
