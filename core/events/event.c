@@ -127,7 +127,7 @@ int event_open_ring(int cpu, uint32_t wake_bytes)
 	return fd < 0 ? -errno : fd;
 }
 
-int event_open_output(const struct event_form *f, int cpu)
+int event_open_output(const struct event_form *f, int cpu, uint32_t wake_bytes)
 {
 	struct perf_event_attr a = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -138,7 +138,7 @@ int event_open_output(const struct event_form *f, int cpu)
 			       PERF_SAMPLE_CPU | PERF_SAMPLE_RAW,
 		.read_format = PERF_FORMAT_ID | (f->lost ? FORMAT_LOST : 0),
 		.watermark = 1,
-		.wakeup_watermark = 256u << 10,
+		.wakeup_watermark = wake_bytes,
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,

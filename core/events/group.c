@@ -18,17 +18,36 @@
 #define LEAST_OF_STACKS (16u << 10) /* some stacks: for machines of several hundred CPUs */
 #define EVENT_RECORDS 500u          /* records in a ring, for events whose rate is not known */
 
+/* Of the events, where what the BPF programs send has a ring of its own: they are sideband, and
+ * sometimes a stack copy of perf's. */
+#define EVENTS_BYTES RING_MIN
+
 /* A quarter of a second of records of one busy CPU, within the memory of all rings. A recording is
  * short, and its first stacks are copies: its rings have room for copies alone. */
-uint64_t event_group_ring_size(const struct perf_stream *s)
+static uint64_t one_ring_size(const struct perf_stream *s, uint64_t total)
 {
 	bool stacks = s->o.dynamic && s->o.bpf;
 	uint64_t records = s->o.kind ? EVENT_RECORDS : 250000000u / s->o.period_ns;
 	uint64_t need = (stacks ? STACK_BYTES : s->o.stack_bytes) * records;
 
 	need = need < LEAST_NEED ? LEAST_NEED : need > MOST_NEED ? MOST_NEED : need;
-	return ring_choose_size(need, stacks ? LEAST_OF_STACKS : RING_MIN, s->ncpus,
-				s->o.ring_bytes);
+	return ring_choose_size(need, stacks ? LEAST_OF_STACKS : RING_MIN, s->ncpus, total);
+}
+
+/* On machines of many CPUs, whose rings are small, there is one for both. */
+uint64_t event_group_output_size(const struct perf_stream *s)
+{
+	uint64_t events = (uint64_t)EVENTS_BYTES * s->ncpus, size;
+
+	if (!s->o.dynamic || !s->o.bpf || s->o.ring_bytes <= events)
+		return 0;
+	size = one_ring_size(s, s->o.ring_bytes - events);
+	return size < 2 * OUTPUT_LEAST ? 0 : size;
+}
+
+uint64_t event_group_ring_size(const struct perf_stream *s)
+{
+	return s->output_bytes ? EVENTS_BYTES : one_ring_size(s, s->o.ring_bytes);
 }
 
 /* Takes the descriptor over. */

@@ -93,7 +93,8 @@ static int open_outputs(struct perf_stream *s)
 	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, bpf_sampler_wake_fd(s->o.bpf), &e))
 		r = -errno;
 	for (uint32_t i = 0; !r && i < s->ncpus; i++)
-		r = stream_cpu_open_output(&s->cpus[i], &s->form, s->o.bpf);
+		r = stream_cpu_open_output(&s->cpus[i], &s->form, s->o.bpf, s->epoll,
+					   s->output_bytes);
 	if (!r)
 		stream_cpus_set_copy_budget(s, 0);
 	return r;
@@ -140,6 +141,7 @@ int perf_stream_open(struct perf_stream **ret, const struct perf_stream_options 
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r = s->epoll < 0 ? -errno : stream_cpus_open(s);
 	raise_file_limit();
+	s->output_bytes = event_group_output_size(s);
 	s->o.stack_bytes = perf_stream_copy_bytes(s);
 	if (!r)
 		r = add_targets(s);

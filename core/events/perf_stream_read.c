@@ -215,6 +215,7 @@ static bool dispatch_kind(struct perf_stream *s, struct stream_cpu *c, const str
 	case RECORD_LABELS:
 		return keep_labels(c, &r->labels);
 	case RECORD_MISSED:
+		c->out.refused = true;
 		note_runtime(s, at);
 		s->account.records.samples++;
 		on->missed(on->arg, at->time, at->cpu, &r->missed);
@@ -301,7 +302,8 @@ static void dispatch(struct perf_stream *s, struct stream_cpu *c, const struct p
 	case PERF_RECORD_LOST: /* id, lost */
 		if (h->size < sizeof(*h) + 2 * sizeof(*body))
 			break;
-		on->lost(on->arg, body[1]);
+		if (!c->out.ring.page || body[0] != c->output_id)
+			on->lost(on->arg, body[1]);
 		if (!s->form.lost)
 			s->account.records.ring_full += body[1];
 		break;
@@ -331,6 +333,7 @@ static bool refresh_rings(struct perf_stream *s)
 			continue;
 		ring_refresh(&s->cpus[i].ring);
 		hurry |= ring_full(&s->cpus[i].ring) > HURRY;
+		hurry |= output_ring_refresh(&s->cpus[i].out) > HURRY;
 	}
 	return hurry;
 }
@@ -340,15 +343,23 @@ static struct ring_queue queue_rings(struct perf_stream *s)
 {
 	struct ring_queue q = {0};
 
-	for (uint32_t i = 0; i < s->ncpus; i++)
-		if (s->cpus[i].ring_fd >= 0)
-			ring_queue_add(&q, &s->cpus[i].ring);
+	for (uint32_t i = 0; i < s->ncpus; i++) {
+		struct stream_cpu *c = &s->cpus[i];
+
+		if (c->ring_fd < 0)
+			continue;
+		ring_queue_add(&q, &c->ring);
+		if (c->out.ring.page)
+			ring_queue_add(&q, &c->out.ring);
+		if (c->out.before.page)
+			ring_queue_add(&q, &c->out.before);
+	}
 	return q;
 }
 
-static struct stream_cpu *cpu_of(struct ring *r)
+static struct stream_cpu *cpu_of(const struct perf_stream *s, const struct ring *r)
 {
-	return (struct stream_cpu *)(void *)((char *)r - offsetof(struct stream_cpu, ring));
+	return &s->cpus[(size_t)((const char *)r - (const char *)s->cpus) / sizeof(*s->cpus)];
 }
 
 /* The records that a drain hands over. */
@@ -394,7 +405,8 @@ static void drain(struct perf_stream *s, const struct perf_stream_handlers *on,
 
 	if (!final && s->enabled && due - s->cpus_read_ns > FOLLOW_CPUS_NS && stream_cpus_follow(s))
 		on->lost(on->arg, 0);
-	until = refresh_rings(s) || final ? UINT64_MAX : now ? began : due;
+	now |= refresh_rings(s);
+	until = final ? UINT64_MAX : now ? began : due;
 	until = until < limit ? until : limit;
 	s->behind = false;
 	q = queue_rings(s);
@@ -402,7 +414,7 @@ static void drain(struct perf_stream *s, const struct perf_stream_handlers *on,
 		s->behind = !final && ++n % SLICE_CHECK == 0 && clock_now() - began > SLICE_NS;
 		if (s->behind)
 			break;
-		dispatch(s, cpu_of(r), ring_peek(r), on);
+		dispatch(s, cpu_of(s, r), ring_peek(r), on);
 		ring_queue_next(&q);
 	}
 	if (s->behind)

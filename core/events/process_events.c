@@ -22,7 +22,7 @@
 #include "events/internal/ring.h"
 #include "events/internal/ring_queue.h"
 
-#define RING_BYTES (256u << 10) /* some 2,500 processes */
+#define RING_BYTES (128u << 10) /* some 1,200 processes */
 #define RING_LEAST (4u << 10)
 #define RINGS_BYTES (4u << 20) /* of all CPUs */
 #define SLACK_NS 2000000u      /* records are due when they are older than this */

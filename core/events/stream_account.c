@@ -46,7 +46,12 @@ static void count_unread(struct perf_stream *s)
 		if (s->cpus[i].ring_fd < 0)
 			continue;
 		ring_refresh(&s->cpus[i].ring);
+		output_ring_refresh(&s->cpus[i].out);
 		ring_each(&s->cpus[i].ring, note_unread, arg);
+		if (s->cpus[i].out.ring.page)
+			ring_each(&s->cpus[i].out.ring, note_unread, arg);
+		if (s->cpus[i].out.before.page)
+			ring_each(&s->cpus[i].out.before, note_unread, arg);
 	}
 }
 

@@ -56,7 +56,7 @@ static int reopen_cpu(struct perf_stream *s, struct stream_cpu *c)
 		r = -ENOTSUP;
 	if (r || !s->o.bpf)
 		return r;
-	return stream_cpu_open_output(c, &s->form, s->o.bpf);
+	return stream_cpu_open_output(c, &s->form, s->o.bpf, s->epoll, s->output_bytes);
 }
 
 static void cpu_is_back(struct perf_stream *s, struct stream_cpu *c)
@@ -111,6 +111,26 @@ bool stream_cpus_follow(struct perf_stream *s)
 	return missed;
 }
 
+/* Exchanges the rings of the BPF programs' records that are too small, or larger than they need to
+ * be. If that fails, it is tried again a second later. */
+static void size_outputs(struct perf_stream *s)
+{
+	uint64_t now = clock_now();
+
+	for (uint32_t i = 0; i < s->ncpus; i++) {
+		struct stream_cpu *c = &s->cpus[i];
+		uint64_t want;
+
+		output_ring_end_before(&c->out, now);
+		if (c->offline || !output_ring_may_exchange(&c->out, now))
+			continue;
+		want = output_ring_want(&c->out, s->output_bytes, now);
+		if (want != c->out.ring.size &&
+		    stream_cpu_open_output(c, &s->form, s->o.bpf, s->epoll, want))
+			c->out.exchanged = now;
+	}
+}
+
 /* The budget halves when reading took long: otherwise mappings are published ever later, without
  * which the kernel cannot unwind, and every stack is copied. No CPU may copy more than fits into
  * its ring. */
@@ -123,11 +143,14 @@ void stream_cpus_set_copy_budget(struct perf_stream *s, uint64_t took_ns)
 	bytes = bytes < MIN_COPY_BUDGET ? MIN_COPY_BUDGET : bytes;
 	bytes = bytes > MAX_COPY_BUDGET ? MAX_COPY_BUDGET : bytes;
 	s->copy_budget = bytes;
+	if (s->output_bytes)
+		size_outputs(s);
 	for (uint32_t i = 0; i < s->ncpus; i++) {
-		struct ring *r = &s->cpus[i].ring;
+		struct stream_cpu *c = &s->cpus[i];
+		struct ring *r = c->out.ring.page ? &c->out.ring : &c->ring;
 		double free;
 
-		if (s->cpus[i].ring_fd < 0)
+		if (c->ring_fd < 0)
 			continue;
 		ring_refresh(r);
 		free = (COPY_SHARE - ring_full(r)) * (double)r->size;

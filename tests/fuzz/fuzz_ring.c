@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/events/ring.c core/events/ring_queue.c core/events/perf_stream_read.c core/events/bpf_record.c core/events/missed_ticks.c
+// sources: core/events/ring.c core/events/ring_queue.c core/events/output_ring.c core/events/perf_stream_read.c
+// sources: core/events/bpf_record.c core/events/missed_ticks.c
 // sources: core/base/hashmap.c core/base/clock.c
 // flags: -Wl,--wrap=open
 // libs:

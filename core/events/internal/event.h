@@ -47,8 +47,9 @@ int event_open_count(const struct event_form *, pid_t tid, bool on_exec);
 /* Opens an event without samples; other events of the CPU write into its ring. A descriptor or
  * -errno. */
 int event_open_ring(int cpu, uint32_t wake_bytes);
-/* Opens the event that carries the records of the BPF sampler. A descriptor or -errno. */
-int event_open_output(const struct event_form *, int cpu);
+/* Opens the event that carries the records of the BPF sampler; wake_bytes: ring_wake_bytes(), if it
+ * is to have a ring. A descriptor or -errno. */
+int event_open_output(const struct event_form *, int cpu, uint32_t wake_bytes);
 /* Opens an event of a CPU that counts nothing; read() gives its count and then the time for which
  * it was enabled, in ns. A descriptor or -errno. */
 int event_open_clock(int cpu);

@@ -27,7 +27,10 @@ struct event_group {
 	uint64_t count_ns, lost;
 };
 
-/* Bytes of the ring of each CPU. */
+/* The most bytes of the ring of each CPU for what the BPF programs send; 0: it is that of the
+ * events. */
+uint64_t event_group_output_size(const struct perf_stream *);
+/* Bytes of the ring of each CPU for its events. */
 uint64_t event_group_ring_size(const struct perf_stream *);
 /* Opens the events of all threads of a process; what these start inherits them. 0; -ESRCH: the
  * process has ended; -errno. On an error the group is to be closed. */

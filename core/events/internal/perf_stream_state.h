@@ -3,7 +3,8 @@
  *
  *	perf_stream.c       opening, targets, closing
  *	group.c             the events of one target
- *	stream_cpu.c        ring and output event of one CPU
+ *	stream_cpu.c        rings and output event of one CPU
+ *	output_ring.c       the ring of a CPU's output event, which is exchanged as it fills
  *	stream_cpus.c       CPUs that go offline and come back, and their budget of copies
  *	perf_stream_read.c  records in the order of their time, to the handlers
  *	stream_account.c    ticks without a sample
@@ -37,7 +38,8 @@ struct perf_stream {
 	uint64_t cpu_period_ns;        /* of CPU events beside a BPF sampler; 0: there are none */
 	struct stream_account account;
 	struct bpf_record_reader reader;
-	uint64_t copy_budget; /* bytes of stacks that a CPU may copy until the next read */
+	uint64_t output_bytes; /* most of a CPU's output ring; 0: it has none of its own */
+	uint64_t copy_budget;  /* bytes of stacks that a CPU may copy until the next read */
 	bool enabled;
 	int epoll;
 	int online_fd; /* of cpus_open() */
