@@ -477,7 +477,6 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 static int add_labeled(struct build *n)
 {
 	const uint64_t none[2] = {0};
-	bool omits = build_omits(n->o, fusee_text("trace_id"));
 	int r = 0;
 
 	for (uint32_t i = 1; !r && i < n->c->ids.n; i++) {
@@ -486,8 +485,7 @@ static int add_labeled(struct build *n)
 
 		if (!build_has(n->o, n->c, k))
 			continue;
-		builder_ids(n->b, omits ? none : ids->trace_id, omits ? 0 : ids->span_id);
-		n->texts.of = ids->texts ? &n->c->texts.entries[ids->texts] : NULL;
+		build_texts_begin(&n->texts, n->o, n->c, ids, n->b);
 		r = add_sample(n, k, &n->c->of_ids[i], n->c->samples.n + i);
 		if (!r)
 			r = add_times(n, n->c->samples.n + i);

@@ -3,6 +3,7 @@
 #ifndef PROFILER_BUILD_TEXTS_H
 #define PROFILER_BUILD_TEXTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <fusee/profile.h>
@@ -16,8 +17,13 @@ struct build_texts {
 	const struct dict_entry
 		*of;    /* of the next sample: an entry of collector.texts; NULL: none */
 	uint64_t taken; /* labels of samples that were omitted */
+	bool ids;       /* are labels trace_id and span_id ids of the next sample? */
 };
 
+/* The next sample: its texts, and its ids. If it has none, labels trace_id and span_id as
+ * OpenTelemetry writes them are its ids: so do programs of Go publish their span. */
+void build_texts_begin(struct build_texts *, const struct build_options *, const struct collector *,
+		       const struct ids_key *, struct builder *);
 /* Puts them behind the n labels of `count` samples of a label set, of which there may be `most`.
  * Those that the options omit are, and, counted, those whose name is fusee's or another label's of
  * the sample or of its label set. Returns how many labels there are. */
