@@ -102,7 +102,7 @@ FUSEE_FN int blob_complete(struct fusee_unwind *u, const struct near *n, __u32 *
  * none. */
 static int find_heap(struct fusee_unwind *u, __u32 unused)
 {
-	__u64 kept = u->scratch[HI] & (UNSURE | SAID);
+	__u64 kept = u->scratch[HI] & HI_FLAGS;
 	__u32 n = word(u, HOTSPOT_NHEAPS), found = 0;
 
 	(void)unused;

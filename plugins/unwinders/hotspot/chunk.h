@@ -4,8 +4,8 @@
  * innermost frames to the stack of its carrier; the outermost of these returns to a stub that
  * copies the next. The others are in objects, StackChunk, as they were on a stack: of compiled
  * methods with the same words, of interpreted methods with a frame pointer and the caller's sp that
- * are counted from where they are. At the stub, the frame pointer is that of the frame that has
- * called the virtual thread; below it is the JVM's ContinuationEntry, which has the continuation.
+ * are counted from where they are. Above the frames on the stack is the JVM's ContinuationEntry,
+ * which has the continuation, and above that the frame that has called the virtual thread.
  *
  * The core calls the step again for each of them, and the place on the carrier's stack stays. A
  * part of the step: hotspot.bpf.c includes it.
@@ -116,22 +116,84 @@ static int find_frames(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_hotspot_find_frames, find_frames)
 
-/* At the stub: 1: the state is that of the innermost frame in the heap. */
+#define LEAST_ENTRY 48 /* bytes of a ContinuationEntry: so many, or 8 more, by release */
+#define MOST_ENTRY 56
+#define MOST_ARGUMENTS 16 /* words between the virtual thread's frames and the entry */
+#define MOST_COPIED 128   /* words that the stub may have made room for */
+
+/* Is the entry below the frame pointer that of a continuation with a chunk? Then CHUNK is that. 1
+ * or 0. */
+static int is_entry(struct fusee_unwind *u, __u32 unused)
+{
+	(void)unused;
+	if (!word(u, HOTSPOT_CHUNK_STACK) || u->fp & 7)
+		return 0;
+	for (int size = MOST_ENTRY; size >= LEAST_ENTRY; size -= 8)
+		if (!AT(u, &u->scratch[CHUNK], u->fp - (__u32)size + 8) &&
+		    FUSEE_CALL(fusee_hotspot_follow, u, word(u, HOTSPOT_CONTINUATION_TAIL)) == 1)
+			return 1;
+	return 0;
+}
+FUSEE_PART(fusee_hotspot_is_entry, is_entry)
+
+/* At the stub: the frame pointer becomes that of the frame that runs the virtual thread. Frames
+ * that were copied back have saved that of the frame which ran it then, on any carrier's stack. No
+ * word of the entry is an address of code, and right above it is that frame; below it may be words
+ * of earlier frames. most: words between the sp and the entry. 1; 0: not found. */
+static int find_entry(struct fusee_unwind *u, __u32 most)
+{
+	__u64 at = u->sp + LEAST_ENTRY, fp = u->fp, pc;
+
+	for (__u32 i = 0; i < MOST_COPIED; i++, at += 8) {
+		if (i >= most || AT(u, &pc, at + 8))
+			break;
+		if (!is_java_code(u, pc))
+			continue;
+		u->fp = at;
+		if (!word(u, HOTSPOT_CHUNK_STACK) ||
+		    FUSEE_CALL(fusee_hotspot_is_entry, u, 0) == 1) {
+			u->flags &= ~(__u32)FUSEE_FP_LOST;
+			return 1;
+		}
+	}
+	u->fp = fp;
+	return 0;
+}
+FUSEE_PART(fusee_hotspot_find_entry, find_entry)
+
+FUSEE_FN __u64 mark_of(__u64 v)
+{
+	return fusee_mix(0x6d61726b, v) << MARK_SHIFT & MARK_BITS;
+}
+
+/* The first frame in the heap: is it on the stack, too? */
+FUSEE_FN int is_copied(struct fusee_unwind *u)
+{
+	__u64 v = u->scratch[CHUNK_PC], up;
+
+	if (!(u->scratch[HI] & MARKED))
+		return 0;
+	if (u->scratch[HI] & BY_METHOD &&
+	    (AT(u, &up, u->scratch[CHUNK_LINK]) || up >= FARTHEST / 8 ||
+	     AT(u, &v, u->scratch[CHUNK_LINK] + 8 * up - 24)))
+		return 0; /* it is no interpreted frame */
+	return (u->scratch[HI] & MARK_BITS) == mark_of(v);
+}
+
+/* At the stub, with the frame pointer that find_entry() has set: 1: the state is that of the
+ * innermost frame in the heap. */
 static int begin_chunk(struct fusee_unwind *u, __u32 unused)
 {
-	int found = 0;
+	__u64 name = u->scratch[NAME8];
 
 	(void)unused;
-	if (!word(u, HOTSPOT_CHUNK_STACK) || u->scratch[HI] & UNSURE || u->fp & 7 ||
-	    u->fp - u->sp > FARTHEST)
+	if (u->scratch[HI] & UNSURE || FUSEE_CALL(fusee_hotspot_is_entry, u, 0) != 1 ||
+	    FUSEE_CALL(fusee_hotspot_find_frames, u, 0) != 1)
 		return 0;
-	/* a ContinuationEntry has 56 or 48 bytes, by release */
-	for (int size = 56; size >= 48 && !found; size -= 8)
-		if (!AT(u, &u->scratch[CHUNK], u->fp - (__u32)size + 8))
-			found = FUSEE_CALL(fusee_hotspot_follow, u,
-					   word(u, HOTSPOT_CONTINUATION_TAIL)) == 1;
-	if (!found || FUSEE_CALL(fusee_hotspot_find_frames, u, 0) != 1)
+	if (is_copied(u)) {
+		u->scratch[NAME8] = name;
 		return 0;
+	}
 	u->scratch[IN_CHUNK] = CHUNK_MARK;
 	return 1;
 }

@@ -268,12 +268,48 @@ FUSEE_PART(fusee_hotspot_interpreted_in_chunk, interpreted_in_chunk)
 
 /* ---- stubs ---- */
 
+/* Does a return address follow the frame pointer, or what the barrier where methods begin pushes?
+ */
+FUSEE_FN int has_fp(struct fusee_unwind *u)
+{
+	__u64 saved[2];
+
+	return !(u->flags & FUSEE_FP_LOST || u->fp & 7) && u->fp - u->sp <= FARTHEST &&
+	       !AT(u, &saved, u->fp) && (is_java_code(u, saved[1]) || saved[1] == ~0ull);
+}
+
+/* A stub that copies the next frames of a virtual thread from the heap. The outermost of its frames
+ * on the stack returns there, and nothing has called it. While it copies them it has no frame: the
+ * frame pointer is that of what runs the thread, or of another stack. */
+enum copies { COPIES_NONE, COPIES_UNKNOWN, COPIES_HERE, COPIES_NEXT };
+
+FUSEE_FN int copies_of(struct fusee_unwind *u)
+{
+	if (is_exact(u))
+		return COPIES_NONE;
+	if (is_behind_call(u, u->pc)) {
+		if (!(u->scratch[HI] & UNSURE))
+			return COPIES_NONE;
+		if (u->fp - u->sp < FARTHEST && FUSEE_CALL(fusee_hotspot_is_entry, u, 0) == 1)
+			return COPIES_HERE;
+		if (!has_fp(u) && word(u, HOTSPOT_CHUNK_STACK) &&
+		    FUSEE_CALL(fusee_hotspot_find_entry, u, MOST_COPIED) == 1)
+			return COPIES_HERE;
+		return COPIES_NONE;
+	}
+	if (FUSEE_CALL(fusee_hotspot_find_entry, u, MOST_ARGUMENTS) != 1)
+		return COPIES_UNKNOWN;
+	if (!word(u, HOTSPOT_CHUNK_STACK))
+		return COPIES_UNKNOWN;
+	return FUSEE_CALL(fusee_hotspot_begin_chunk, u, 0) == 1 ? COPIES_NEXT : COPIES_HERE;
+}
+
 /* Steps from a stub. Stubs that have a frame keep a frame pointer, as the stub that calls Java
  * does. */
 static int stub(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 at = address(u, HOTSPOT_CALL_STUB), behind = 0;
-	int e = EDGE_NONE;
+	int e = EDGE_NONE, copies = COPIES_NONE;
 
 	(void)unused;
 	if (AT(u, &behind, at))
@@ -285,15 +321,14 @@ static int stub(struct fusee_unwind *u, __u32 unused)
 	}
 	if (is_exact(u))
 		e = FUSEE_CALL(fusee_hotspot_edge, u, 0);
-	/* the outermost frame of a virtual thread on the stack returns to a stub that nothing has
-	 * called: it copies the thread's next frames from the heap */
-	if (!is_exact(u) && u->pc != behind && !is_behind_call(u, u->pc) &&
-	    FUSEE_CALL(fusee_hotspot_begin_chunk, u, 0) == 1)
+	if (u->pc != behind)
+		copies = copies_of(u);
+	if (copies == COPIES_NEXT)
 		return FUSEE_AGAIN;
 	FUSEE_CALL(fusee_hotspot_push_stub, u,
-		   u->pc == behind                           ? HOTSPOT_CALLS_JAVA
-		   : is_exact(u) || is_behind_call(u, u->pc) ? HOTSPOT_NAMED
-							     : HOTSPOT_IN_HEAP);
+		   u->pc == behind ? HOTSPOT_CALLS_JAVA
+		   : copies        ? HOTSPOT_IN_HEAP
+				   : HOTSPOT_NAMED);
 	if (e == EDGE_SAVED)
 		return to_caller_of_frame(u, u->sp + 16);
 	if (e == EDGE_RETURN && !AT(u, &at, u->sp))
@@ -304,7 +339,7 @@ static int stub(struct fusee_unwind *u, __u32 unused)
 		return fusee_stop(u, HOTSPOT_NO_FRAME);
 	if (leave_entry_barrier(u))
 		return FUSEE_NEXT;
-	if (u->pc != behind)
+	if (u->pc != behind && copies != COPIES_HERE)
 		u->flags |= FUSEE_GUESSED;
 	return to_caller_of_frame(u, u->fp + 16);
 }
@@ -379,30 +414,77 @@ FUSEE_FN int has_frame_size(struct fusee_unwind *u)
 	return !AT(u, &size, u->scratch[BLOB] + word(u, HOTSPOT_BLOB_FRAME_SIZE)) && size > 0;
 }
 
-/* May the thread be moving frames of a virtual thread to the heap? Not if the innermost code that
- * the JVM has made is a method that is being executed, or a native method other than doYield and
- * wait0. */
-static int may_yield(struct fusee_unwind *u, __u32 unused)
+/* What a native method does with frames of a virtual thread. */
+enum moves { MOVES_NONE, MOVES_YIELD, MOVES_WAIT };
+
+FUSEE_FN int native_moves(struct fusee_unwind *u)
 {
 	__u64 at, pool, symbol, text;
 	unsigned short index, length;
 
-	(void)unused;
-	if (is_exact(u))
-		return u->scratch[NAME8] != IS_NMETHOD && u->scratch[NAME8] != IS_INTERPRETER;
-	if (u->scratch[NAME8] != IS_NATIVE ||
-	    AT(u, &at, u->scratch[BLOB] + word(u, HOTSPOT_NMETHOD_METHOD)) ||
+	if (AT(u, &at, u->scratch[BLOB] + word(u, HOTSPOT_NMETHOD_METHOD)) ||
 	    AT(u, &at, at + word(u, HOTSPOT_METHOD_CONST)) ||
 	    AT(u, &pool, at + word(u, HOTSPOT_CONST_POOL)) ||
 	    AT(u, &index, at + word(u, HOTSPOT_CONST_NAME)) || symbol_at(u, pool, index, &symbol) ||
 	    AT(u, &length, symbol + word(u, HOTSPOT_SYMBOL_LENGTH)) ||
 	    AT(u, &text, symbol + word(u, HOTSPOT_SYMBOL_BODY)))
-		return 1;
-	if (length != 7 && length != 5)
+		return MOVES_WAIT;
+	if (length == 7 && text << 8 == TEXT8(0, 'd', 'o', 'Y', 'i', 'e', 'l', 'd'))
+		return MOVES_YIELD;
+	if (length == 5 && text << 24 == TEXT8(0, 0, 0, 'w', 'a', 'i', 't', '0'))
+		return MOVES_WAIT;
+	return MOVES_NONE;
+}
+
+/* doYield() copies its callers' frames, the first of which is at its return address. An
+ * interpreted method may come to wait for a monitor, and its own frame is the first. 0 or -1. */
+FUSEE_FN int mark_first(struct fusee_unwind *u, int by_method)
+{
+	__u64 at = u->fp - 24, v;
+	__u32 size;
+
+	if (is_exact(u))
+		return -1;
+	if (!by_method) {
+		if (AT(u, &size, u->scratch[BLOB] + word(u, HOTSPOT_BLOB_FRAME_SIZE)))
+			return -1;
+		at = u->sp + 8ull * size - 8;
+	}
+	if (AT(u, &v, at))
+		return -1;
+	u->scratch[HI] |= MARKED | (by_method ? BY_METHOD : 0) | mark_of(v);
+	return 0;
+}
+
+/* Is it a stub in which a thread may wait for a monitor? Their names begin with "C1 Runtime " or
+ * "C2 Runtime ". */
+FUSEE_FN int takes_monitor(struct fusee_unwind *u)
+{
+	__u64 text;
+
+	return !AT(u, &text, u->scratch[NAME] + 11) &&
+	       (text == TEXT8('m', 'o', 'n', 'i', 't', 'o', 'r', 'e') ||
+		text == TEXT8('c', 'o', 'm', 'p', 'l', 'e', 't', 'e'));
+}
+
+/* May the thread be moving frames of a virtual thread to the heap or back, and is it not known how
+ * many it has moved? By the innermost code that the JVM has made: functions that compiled code
+ * calls directly move none. */
+static int may_yield(struct fusee_unwind *u, __u32 unused)
+{
+	int moves;
+
+	(void)unused;
+	if (u->scratch[NAME8] == IS_NMETHOD)
 		return 0;
-	text <<= length == 7 ? 8 : 24;
-	return (length == 7 && text == TEXT8(0, 'd', 'o', 'Y', 'i', 'e', 'l', 'd')) ||
-	       (length == 5 && text == TEXT8(0, 0, 0, 'w', 'a', 'i', 't', '0'));
+	if (u->scratch[NAME8] == IS_INTERPRETER)
+		return !is_exact(u) && mark_first(u, 1);
+	if (u->scratch[NAME8] == IS_STUBS) /* it copies frames back in functions of the JVM */
+		return !is_exact(u);
+	if (u->scratch[NAME8] != IS_NATIVE)
+		return takes_monitor(u);
+	moves = native_moves(u);
+	return moves == MOVES_WAIT || (moves == MOVES_YIELD && mark_first(u, 0));
 }
 FUSEE_PART(fusee_hotspot_may_yield, may_yield)
 

@@ -15,7 +15,7 @@ enum {
 	METHOD, /* a Method that is to be named; then its key */
 	KEY,
 	LO,       /* the heaps of code are in [LO, HI) */
-	HI,       /* with UNSURE and SAID, which stay until the walk ends */
+	HI,       /* with UNSURE, SAID and a mark, which stay until the walk ends */
 	ORIGINAL, /* pc of a frame whose return address was replaced */
 };
 
@@ -24,6 +24,15 @@ enum {
 
 /* The thread's name was looked for. */
 #define SAID (1ull << 62)
+
+/* How to tell whether the thread has copied its frames to the heap already: where the first frame
+ * in the heap is executed, or with BY_METHOD its interpreted method, is what these bits have. */
+#define MARKED (1ull << 61)
+#define BY_METHOD (1ull << 60)
+#define MARK_SHIFT 48
+#define MARK_BITS (0xfffull << MARK_SHIFT)
+
+#define HI_FLAGS (UNSURE | SAID | MARKED | BY_METHOD | MARK_BITS)
 
 #define FARTHEST (1ull << 20) /* bytes of one frame, at most */
 
@@ -101,7 +110,7 @@ FUSEE_FN int is_exact(const struct fusee_unwind *u)
 
 FUSEE_FN int is_java_code(const struct fusee_unwind *u, __u64 at)
 {
-	return at - u->scratch[LO] < (u->scratch[HI] & ~(UNSURE | SAID)) - u->scratch[LO];
+	return at - u->scratch[LO] < (u->scratch[HI] & ~HI_FLAGS) - u->scratch[LO];
 }
 
 /* Is this address in code of the JVM, and behind a call? */

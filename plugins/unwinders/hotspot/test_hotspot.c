@@ -516,7 +516,8 @@ static int walk(void)
 	return r;
 }
 
-#define CALLERS "b.C.inner:2 b.C.mid:5 A.main:3 StubRoutines::call_stub:0 "
+#define IN_CALLERS "b.C.inner:2 b.C.mid:5 A.main:3 "
+#define CALLERS IN_CALLERS "StubRoutines::call_stub:0 "
 #define COMPLETE "A.leaf:7 " CALLERS
 
 TEST(a_stack)
@@ -830,7 +831,8 @@ TEST(callers_in_the_heap)
 #define CONTINUATION 0x17000
 #define CHUNK_AT 0x17100
 #define CHUNK_STACK_AT (CHUNK_AT + 40)
-#define IN_STACK "A.leaf:7 b.C.inner:2 b.C.mid:5 A.main:3 "
+#define IN_STACK "A.leaf:7 " IN_CALLERS
+#define GAP "[frames in Java's heap]:0 StubRoutines::call_stub:0 "
 
 /* The frames of b.C.mid and of A.main are in the heap too. */
 static void make_chunk(void)
@@ -840,6 +842,11 @@ static void make_chunk(void)
 
 	put(STACK + 0x200 + 8, STUBS + 0x280);
 	put(STACK + 0x260 - 56 + 8, CONTINUATION);
+	/* what runs it was called by the stub that native code has called */
+	put(STACK + 0x260, STACK + 0x2a0);
+	put(STACK + 0x268, STUBS + 0x200);
+	put(STACK + 0x2a0, 0x77);
+	put(STACK + 0x2a8, NATIVE);
 	put_int(CONTINUATION + 16, CHUNK_AT >> 3);
 	put_int(CHUNK_AT + 8, 0x1234);
 	put_int(CHUNK_AT + 16, 2);
@@ -862,17 +869,14 @@ static void make_chunk(void)
 
 TEST(frames_in_the_heap)
 {
-	static const char more[] = "b.C.inner:2 b.C.mid:5 A.main:3 ";
-
 	make();
 	CHECK_INT(claim(), 0);
 	make_chunk();
 	CHECK_INT(walk(), FUSEE_NEXT);
-	CHECK(!strncmp(m.stack, IN_STACK, strlen(IN_STACK)));
-	CHECK(strstr(m.stack + strlen(IN_STACK), more));
+	CHECK_STR(m.stack, IN_STACK CALLERS);
 	CHECK_INT(m.native.u.pc, NATIVE);
 	CHECK_INT(m.native.u.fp, 0x77);
-	CHECK_INT(m.native.u.sp, STACK + 0x270);
+	CHECK_INT(m.native.u.sp, STACK + 0x2b0);
 	/* no chunk, or a chunk whose frames cannot be: a gap */
 	for (int what = 0; what < 4; what++) {
 		make();
@@ -887,27 +891,125 @@ TEST(frames_in_the_heap)
 		else
 			m.jvm.words[HOTSPOT_CHUNK_STACK] = 0;
 		CHECK_INT(walk(), FUSEE_NEXT);
-		CHECK_STR(m.stack + strlen(IN_STACK), "[frames in Java's heap]:0 ");
+		CHECK_STR(m.stack + strlen(IN_STACK), GAP);
 	}
 }
 
-/* While the innermost code is a stub the thread may be moving frames. */
-TEST(frames_that_are_moved_to_the_heap)
+/* Compiled code has saved any frame pointer: that of another carrier's stack, or none. The frame
+ * that runs the virtual thread is above the words that its outermost frame passed to it. */
+TEST(frames_in_the_heap_by_the_stack)
 {
-	make();
-	CHECK_INT(claim(), 0);
-	make_chunk();
-	m.native.u.pc = INTERPRETER + 0x240;
+	for (uint64_t below = 0; below < 4; below++)
+		for (int chunk = 0; chunk < 2; chunk++) {
+			make();
+			CHECK_INT(claim(), 0);
+			make_chunk();
+			put(STACK + 0x200, below % 2 ? STACK + 0x4260 : 7);
+			put(STACK + 0x200 - 8, STACK + 0x260 - 56 - 8 * below);
+			if (chunk && below > 1) /* of an earlier frame */
+				put(STACK + 0x260 - 56 - 8 * below + 56, COMPILED + 0x220);
+			m.jvm.words[HOTSPOT_CHUNK_STACK] *= (uint32_t)chunk;
+			CHECK_INT(walk(), FUSEE_NEXT);
+			CHECK_STR(m.stack + strlen(IN_STACK), chunk ? CALLERS : GAP);
+			CHECK_INT(m.native.u.sp, STACK + 0x2b0);
+			CHECK_INT(!(m.native.u.flags & FUSEE_GUESSED), chunk);
+		}
+}
+
+/* The innermost code has called a function of the JVM. */
+static void walk_called(uint64_t pc)
+{
+	m.native.u.pc = pc;
 	m.native.u.flags = FUSEE_FIRST;
 	m.native.u.valid_regs = 0;
 	CHECK_INT(walk(), FUSEE_NEXT);
-	CHECK(strstr(m.stack, "[frames in Java's heap]:0 "));
+}
+
+/* An interpreted method may be moved to the heap while it calls the JVM: then the first frame there
+ * is its own. */
+TEST(interpreted_frames_that_are_moved_to_the_heap)
+{
+	static const char leaf[] = "A.leaf:3 " IN_CALLERS;
+	uint64_t method, top = CHUNK_STACK_AT + 16;
+
+	for (int moved = 0; moved < 2; moved++) {
+		make();
+		CHECK_INT(claim(), 0);
+		make_chunk();
+		memcpy(&method, m.memory + STACK + 0x100 - 24, 8);
+		if (moved) {
+			put(top - 8, INTERPRETER + 0x240);
+			put(top - 16, 15);
+			interpreted(top + 104, method, 2, 0, 0x4444);
+		}
+		walk_called(INTERPRETER + 0x240);
+		CHECK(!strncmp(m.stack, leaf, strlen(leaf)));
+		CHECK_STR(m.stack + strlen(leaf), moved ? GAP : CALLERS);
+	}
+}
+
+/* Compiled code calls functions of the JVM that move nothing; stubs may call others. */
+TEST(native_frames_above_frames_in_the_heap)
+{
+	static const struct {
+		const char *name;
+		bool gap;
+	} cases[] = {
+		{"nmethod", false},
+		{"C1 Runtime counter_overflow_blob", false},
+		{"C1 Runtime monitorenter_blob", true},
+		{"C2 Runtime complete_monitor_locking_blob", true},
+		{"StubRoutines (2)", true},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		bool stub = !strncmp(cases[i].name, "Stub", 4);
+		uint64_t sp = STACK + 0x80;
+
+		make();
+		CHECK_INT(claim(), 0);
+		make_chunk();
+		blob(OTHER, 8, cases[i].name, 4);
+		put(OTHER + 16 + 112, *(uint64_t *)(void *)(m.memory + COMPILED + 16 + 112));
+		m.memory[OTHER + 0x200 - 5] = 0xe8;
+		put(sp + 16, STACK + 0x100);
+		put(sp + 24, INTERPRETER + 0x240);
+		m.native.u.sp = sp;
+		m.native.u.fp = stub ? sp + 16 : 0x1234;
+		walk_called(OTHER + 0x200);
+		CHECK(strstr(m.stack, "A.leaf:3 " IN_CALLERS));
+		CHECK(!strstr(m.stack, "heap") == !cases[i].gap);
+	}
+}
+
+/* doYield() copies its callers' frames, and then the first frame in the heap is its caller's. */
+TEST(frames_that_yield)
+{
+	static const char *const names[] = {"doYield", "wait0", "sleep0"};
+
+	for (int i = 0; i < 4; i++) {
+		uint64_t sp = STACK + 0x80, pc = INTERPRETER + 0x244;
+
+		make();
+		CHECK_INT(claim(), 0);
+		make_chunk();
+		blob(OTHER, 8, "native nmethod", 4);
+		put(OTHER + 16 + 112, method("x/Y", names[i % 3]));
+		if (i == 3)
+			put(CHUNK_STACK_AT + 8, pc);
+		put(sp + 16, STACK + 0x100);
+		put(sp + 24, pc);
+		m.native.u.sp = sp;
+		walk_called(OTHER + 0x200);
+		CHECK(strstr(m.stack, "A.leaf:3 " IN_CALLERS));
+		CHECK(!strstr(m.stack, "heap") == (i == 0 || i == 2));
+	}
 }
 
 /* Each read fails in turn, or what is read is a lie: what is shown is right as far as it goes. */
 TEST(a_damaged_chunk)
 {
-	static const char complete[] = IN_STACK "b.C.inner:2 b.C.mid:5 A.main:3 ";
+	static const char complete[] = IN_STACK IN_CALLERS;
 	static const uint64_t lies[] = {0, 1, 7, ~0ull, CHUNK_AT, CODE, STACK};
 	uint32_t before;
 
