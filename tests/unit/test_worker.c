@@ -192,6 +192,41 @@ TEST(damaged_cache)
 	worker_stop(w);
 }
 
+/* An inspection from disk stays what it was, whatever becomes of its file. */
+TEST(a_cached_file_that_changes_while_it_is_used)
+{
+	struct worker_options o = {.cache_dir = cache_dir(), .plugin_dir = nasty_plugins()};
+	struct worker *w = start(o);
+	struct inspected used, again;
+	struct fusee_segment before[16];
+	uint8_t ones[4096];
+	char path[160];
+	size_t len;
+	int fd;
+
+	memset(ones, 0xff, sizeof(ones));
+	inspection_unref(inspect_fd(w, open_file("/bin/true")).i);
+	used = inspect_fd(w, open_file("/bin/true"));
+	CHECK(!used.err && used.i->flags & INSPECTION_CACHED);
+	len = used.i->nsegments * sizeof(*before);
+	CHECK(len && len <= sizeof(before));
+	memcpy(before, used.i->segments, len);
+	cached_path(path);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	CHECK(fd >= 0 && pwrite(fd, ones, sizeof(ones), 0) == sizeof(ones));
+	CHECK(!memcmp(before, used.i->segments, len));
+	CHECK(!ftruncate(fd, 0)); /* a mapping of the file would be a SIGBUS from here on */
+	CHECK(!memcmp(before, used.i->segments, len));
+	CHECK_INT(inspection_slab(used.i, "nasty")->words[0], (uint32_t)used.i->entry);
+	again = inspect_fd(w, open_file("/bin/true"));
+	CHECK(!again.err && !(again.i->flags & INSPECTION_CACHED));
+	CHECK(again.i->bytes == used.i->bytes);
+	inspection_unref(again.i);
+	inspection_unref(used.i);
+	close(fd);
+	worker_stop(w);
+}
+
 /* Whether this file's inspection came from the cache. */
 static bool is_cached(struct worker *w, int fd)
 {
