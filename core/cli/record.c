@@ -557,13 +557,12 @@ static int run(struct record *r)
 	struct session *s = &r->session;
 	int result = try_outputs(r);
 
-	if (!result)
-		result = session_open(s);
-	if (!result)
-		result = debuginfod_open(s);
+	if (r->quiet && log_level() == LOG_INFO)
+		log_set_level(LOG_WARNING);
+	result = result ? result : session_open(s);
+	result = result ? result : debuginfod_open(s);
 	if (!result) {
-		if (!r->quiet)
-			log_sampler(s);
+		log_sampler(s);
 		log_set_before(clear_progress);
 		result = session_run(s);
 		clear_progress();
