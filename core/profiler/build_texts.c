@@ -29,7 +29,7 @@ static bool is_own(struct fusee_str name)
 	return false;
 }
 
-/* n numbers as 16 small hexadecimal digits each, of which one is not 0. */
+/* n numbers as 16 small hexadecimal digits each; all of them 0 are no id. */
 static bool read_id(struct fusee_str text, uint64_t *out, uint32_t n)
 {
 	uint64_t numbers[2] = {0};

@@ -199,12 +199,12 @@ TEST(a_cached_file_that_changes_while_it_is_used)
 	struct worker *w = start(o);
 	struct inspected used, again;
 	struct fusee_segment before[16];
-	uint8_t ones[4096];
+	uint8_t other[4096];
 	char path[160];
 	size_t len;
 	int fd;
 
-	memset(ones, 0xff, sizeof(ones));
+	memset(other, 0xff, sizeof(other));
 	inspection_unref(inspect_fd(w, open_file("/bin/true")).i);
 	used = inspect_fd(w, open_file("/bin/true"));
 	CHECK(!used.err && used.i->flags & INSPECTION_CACHED);
@@ -213,7 +213,7 @@ TEST(a_cached_file_that_changes_while_it_is_used)
 	memcpy(before, used.i->segments, len);
 	cached_path(path);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
-	CHECK(fd >= 0 && pwrite(fd, ones, sizeof(ones), 0) == sizeof(ones));
+	CHECK(fd >= 0 && pwrite(fd, other, sizeof(other), 0) == sizeof(other));
 	CHECK(!memcmp(before, used.i->segments, len));
 	CHECK(!ftruncate(fd, 0)); /* a mapping of the file would be a SIGBUS from here on */
 	CHECK(!memcmp(before, used.i->segments, len));
