@@ -40,8 +40,8 @@ static const struct fusee_option cpu[] = {
 	 .min = 0,
 	 .max = INT64_C(16) << 30,
 	 .doc = "Locked memory of the ring buffers of all CPUs; 0: 12MiB, or 32MiB where stacks "
-		"are unwound in user space. At 99 Hz a CPU's has 16KiB to 1MiB, or 128KiB to "
-		"2MiB."},
+		"are unwound in user space. At 99 Hz those of a CPU have 16KiB to 1.25MiB, and "
+		"256KiB while little is sent; or 128KiB to 2MiB."},
 	{.name = "kernel",
 	 .type = FUSEE_BOOL,
 	 .offset = offsetof(struct plan, kernel),
