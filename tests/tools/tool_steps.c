@@ -409,6 +409,7 @@ static void own_stacks(void)
 #define NOISE_TABLE 2048u
 #define NOISE_PAGE (FRAMES - 2u)
 #define NOISE_STACK (4u * 4096)
+#define NOISE_AROUND (1u << 20)
 
 static __u64 state = 88172645463325252ull;
 
@@ -530,15 +531,30 @@ static void noise_stack(char *stack)
 	}
 }
 
+/* No other mapping is near: [vvar] is read by the kernel, but not by process_vm_readv(). The third
+ * of the pages is absent. */
+static char *noise_memory(void)
+{
+	char *area = mmap(NULL, 2 * NOISE_AROUND + NOISE_STACK, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stack = area + NOISE_AROUND;
+
+	if (area == MAP_FAILED || mprotect(stack, NOISE_STACK, PROT_READ | PROT_WRITE)) {
+		perror("# memory for noise");
+		exit(1);
+	}
+	memset(stack, 0, NOISE_STACK);
+	mprotect(stack + 8192, 4096, PROT_NONE);
+	return stack;
+}
+
 static void noise_walks(int walks)
 {
-	char *stack = mmap(NULL, NOISE_STACK, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	char *stack = noise_memory();
 	unsigned long steps[3] = {0}, reasons[3][8] = {{0}}, frames = 0, bad = 0;
 	const char *different = NULL;
 	__u64 len, absent = 0;
 
-	munmap(stack + 8192, 4096);
 	for (int i = 0; i < walks && bad < 5; i++) {
 		if (i % 16 == 0) {
 			noise_table(words + NOISE_PAGE * FUSEE_PAGE_WORDS, 64, 32);
