@@ -332,6 +332,16 @@ static void write_label(struct writer *w, struct map_chunk *head)
 		head->label.labeler = i - 1;
 }
 
+void chunks_place(struct bpf_sampler *b, struct published *p, const struct publication *what)
+{
+	static const struct marks none;
+	struct writer w = {.b = b, .p = p, .what = what, .marks = &none};
+	struct chunk_mapping ignored;
+
+	for (uint32_t i = 0; i < what->process->n; i++)
+		(void)describe(&w, &what->process->mappings[i], &ignored);
+}
+
 int chunks_write(struct bpf_sampler *b, struct published *p, const struct publication *what,
 		 const struct marks *marks)
 {

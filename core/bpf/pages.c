@@ -347,21 +347,12 @@ static int load_around(struct bpf_sampler *b, struct paged_table *t, uint32_t pa
 	return r;
 }
 
-static uint32_t count_used(const struct paged_table *t, const struct used_pages *used)
-{
-	uint32_t n = 0;
-
-	for (uint32_t page = 0; page < t->npages; page++)
-		n += used_pages_have(used, page);
-	return n;
-}
-
 /* Loads what earlier runs have used, half of the frames at most, in place of pages that no walk has
  * read. */
 static int load_used(struct bpf_sampler *b, struct paged_table *t, const struct used_pages *used)
 {
 	struct frames *fs = &b->frames;
-	uint32_t kept = fs->n / KEPT_SINGLE, n = count_used(t, used);
+	uint32_t kept = fs->n / KEPT_SINGLE, n = used_pages_count(used);
 	int r;
 
 	if (n > fs->n / 2)

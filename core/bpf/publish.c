@@ -89,6 +89,7 @@ static int write_list(struct bpf_sampler *b, struct published *p, const struct p
 	bool blurred;
 	int r;
 
+	chunks_place(b, p, what);
 	/* Versions rise over all processes, so that what a record was unwound over can be compared
 	 * even if the process has other chunks by now. */
 	b->chunks.versions += 2;

@@ -365,45 +365,43 @@ static void use(struct bpf_sampler *b, struct slab_table *p, struct slab_range *
 	*ret = (struct slab_range){.at = p->at, .words = p->words, .id = p->id};
 }
 
-int slabs_place(struct bpf_sampler *b, const struct file *f, int unwinder, struct slab_range *ret)
+static int place(struct bpf_sampler *b, uint64_t key, const struct table_source *from,
+		 struct slab_range *ret)
 {
-	const struct inspection_slab *slab = unwinder < 0 ? NULL : f->slabs[unwinder];
-	uint64_t key = table_key(f->id, (uint32_t)unwinder);
 	struct slab_table *p = hashmap_get(&b->slabs.tables, key);
 	int r = 0;
 
 	*ret = (struct slab_range){0};
-	if (!slab || !slab->n)
-		return 0;
 	if (!p)
-		p = table_new(b, key,
-			      &(struct table_source){.words = slab->words,
-						     .n = slab->n,
-						     .paged = b->paged >> unwinder & 1,
-						     .of = f->inspection,
-						     .unwinder = (uint32_t)unwinder},
-			      &r);
+		p = table_new(b, key, from, &r);
 	if (p)
 		use(b, p, ret);
 	return r;
 }
 
+int slabs_place(struct bpf_sampler *b, const struct file *f, int unwinder, struct slab_range *ret)
+{
+	const struct inspection_slab *slab = unwinder < 0 ? NULL : f->slabs[unwinder];
+
+	*ret = (struct slab_range){0};
+	if (!slab || !slab->n)
+		return 0;
+	return place(b, table_key(f->id, (uint32_t)unwinder),
+		     &(struct table_source){.words = slab->words,
+					    .n = slab->n,
+					    .paged = b->paged >> unwinder & 1,
+					    .of = f->inspection,
+					    .unwinder = (uint32_t)unwinder},
+		     ret);
+}
+
 int slabs_place_made(struct bpf_sampler *b, uint64_t id, int unwinder,
 		     const struct inspection_slab *slab, struct slab_range *ret)
 {
-	struct slab_table *p = hashmap_get(&b->slabs.tables, made_key(id));
-	int r = 0;
+	const struct table_source from = {
+		.words = slab->words, .n = slab->n, .paged = b->paged >> unwinder & 1};
 
-	*ret = (struct slab_range){0};
-	if (!p)
-		p = table_new(b, made_key(id),
-			      &(struct table_source){.words = slab->words,
-						     .n = slab->n,
-						     .paged = b->paged >> unwinder & 1},
-			      &r);
-	if (p)
-		use(b, p, ret);
-	return r;
+	return place(b, made_key(id), &from, ret);
 }
 
 int slabs_place_words(struct bpf_sampler *b, uint64_t process, uint32_t unwinder,

@@ -31,6 +31,15 @@ bool used_pages_have(const struct used_pages *u, uint32_t page)
 	return page < u->n && (u->bits[page / 8] | u->bits[len + page / 8]) >> page % 8 & 1;
 }
 
+uint32_t used_pages_count(const struct used_pages *u)
+{
+	uint32_t n = 0;
+
+	for (uint32_t page = 0; page < u->n; page++)
+		n += used_pages_have(u, page);
+	return n;
+}
+
 void used_pages_next(struct used_pages *ret, uint32_t n, const uint8_t *bits,
 		     const struct used_pages *older)
 {

@@ -28,6 +28,8 @@ size_t used_pages_bytes(uint32_t n);
 bool used_pages_are_valid(const struct used_pages *, size_t bytes, uint32_t n);
 /* Has one of the two runs used the page? false for pages beyond the table. */
 bool used_pages_have(const struct used_pages *, uint32_t page);
+/* How many pages one of the two runs has used. */
+uint32_t used_pages_count(const struct used_pages *);
 /* Writes the block of a table of n pages after a run, which has used the pages of these bits.
  * older: as it was before that run; NULL: there was none. */
 void used_pages_next(struct used_pages *ret, uint32_t n, const uint8_t *bits,

@@ -4,6 +4,8 @@
  * is the test's; only the maps of pids and slabs are the kernel's, which needs the right to make
  * maps. */
 #include <bpf/bpf.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "bpf/internal/sampler_state.h"
 #include "test.h"
@@ -121,6 +123,71 @@ static bool has_entry(struct world *w, pid_t pid, uint64_t *id)
 		return false;
 	*id = entry.process;
 	return true;
+}
+
+/* Looks for a table that is there while the list still has this version. */
+struct watcher {
+	const struct map_chunk *c;
+	const uint32_t *word; /* of the table */
+	uint32_t version;
+	atomic_bool ready, done, seen;
+};
+
+static void *watch(void *arg)
+{
+	struct watcher *w = arg;
+
+	atomic_store(&w->ready, true);
+	while (!atomic_load(&w->done) && !atomic_load(&w->seen))
+		if (__atomic_load_n(w->word, __ATOMIC_SEQ_CST))
+			atomic_store(&w->seen, __atomic_load_n(&w->c->version, __ATOMIC_SEQ_CST) ==
+						       w->version);
+	return NULL;
+}
+
+/* A process maps another file; true: its table was there before the list was written. */
+static bool place_and_watch(struct world *w, const uint32_t *slabs)
+{
+	struct process *p = new_process(w, 100, 0, 1);
+	struct watcher watcher = {0};
+	const struct slab_range *t;
+	pthread_t thread;
+
+	CHECK_INT(publish(w, p), 0);
+	watcher.c = &w->b.chunks.at[published(p)->chunk];
+	watcher.version = watcher.c->version;
+	t = &watcher.c->mappings[0].table[0];
+	watcher.word = slabs + t->at + t->words + 1;
+	CHECK(!*watcher.word);
+	CHECK_INT(pthread_create(&thread, NULL, watch, &watcher), 0);
+	while (!atomic_load(&watcher.ready))
+		;
+	new_process(w, 100, 1, 1);
+	CHECK_INT(publish(w, p), 0);
+	CHECK(*watcher.word == w->words[1]);
+	atomic_store(&watcher.done, true);
+	CHECK_INT(pthread_join(thread, NULL), 0);
+	return atomic_load(&watcher.seen);
+}
+
+/* A tick is discarded while the list is written, so that tables are placed before. */
+TEST(tables_are_placed_before_the_list_is_written)
+{
+	bool seen = false;
+
+	/* a thread that waits for its CPU is late */
+	for (int i = 0; i < 1000 && !seen; i++) {
+		struct world w;
+		uint32_t *slabs;
+
+		world_new(&w, 100000);
+		slabs = mmap(NULL, SLABS * SLAB_BYTES, PROT_READ, MAP_SHARED, w.b.slabs.fd, 0);
+		CHECK(slabs != MAP_FAILED);
+		seen = place_and_watch(&w, slabs);
+		munmap(slabs, SLABS * SLAB_BYTES);
+		world_free(&w);
+	}
+	CHECK(seen);
 }
 
 TEST_IN_WORLD(a_process_and_its_tables, 1000)

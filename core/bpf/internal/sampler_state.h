@@ -334,6 +334,9 @@ struct marks {
 	bool blurred; /* there may be more, of any range */
 };
 
+/* Places the tables of native unwinders: loading them takes long, and until the list is written
+ * stacks are unwound over the older list. */
+void chunks_place(struct bpf_sampler *, struct published *, const struct publication *);
 /* Writes the mappings into the list that begins at p->chunk, which no program reads meanwhile, and
  * sets awaits_program and lacks_table. Mappings that are older than a mark on their range keep it.
  * 0 or -ENOSPC. */
