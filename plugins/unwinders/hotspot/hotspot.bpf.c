@@ -70,6 +70,22 @@ FUSEE_FN int skip_put_below(struct fusee_unwind *u, const struct frame *f, __u64
 	return 0;
 }
 
+/* Has the code pushed a number below its frame? C2 does so where it compares strings, or shortens
+ * characters: with jumps in all directions, and bytes of vector instructions that look like jumps,
+ * so that the code does not show it. The number has 32 bits, which no address in a frame that is
+ * made or taken down has. u->sp and *pc as above. 0 or -1. */
+FUSEE_FN int skip_number(struct fusee_unwind *u, const struct frame *f, __u64 *pc)
+{
+	__u64 number, at;
+
+	if (!is_exact(u) || f->edge != EDGE_NONE || AT(u, &number, u->sp) || number >> 32 ||
+	    AT(u, &at, u->sp + f->size) || !is_java_code(u, at))
+		return -1;
+	u->sp += 8;
+	*pc = at;
+	return 0;
+}
+
 /* Steps from code with a frame of fixed size, or with none. has_called: the JVM's own functions,
  * which a barrier behind the method may have done. Then an old return address may be where that of
  * the method would be. */
@@ -87,7 +103,7 @@ static int leave_sized(struct fusee_unwind *u, __u32 has_called)
 	if (AT(u, &pc, u->sp + f.size - 8))
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
 	if ((has_called || !is_java_code(u, pc)) && skip_put_below(u, &f, &pc) &&
-	    !is_java_code(u, pc))
+	    skip_number(u, &f, &pc) && !is_java_code(u, pc))
 		return fusee_stop(u, HOTSPOT_NO_FRAME);
 	return f.size == 8 || f.edge == EDGE_KEPT ? to_caller(u, pc, u->sp + f.size)
 						  : to_caller_of_frame(u, u->sp + f.size);

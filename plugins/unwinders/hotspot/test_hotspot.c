@@ -1458,6 +1458,34 @@ TEST(a_loop_with_a_pushed_number)
 	CHECK_INT(walk_from_barrier(code, sizeof(code), 8, 0), FUSEE_STOP);
 }
 
+/* As C2 shortens characters (vpor and vptest have the bytes of a jump and of a return) and compares
+ * strings. Above the number is the saved frame pointer. */
+TEST(a_number_pushed_before_many_jumps)
+{
+	static const unsigned char code[2][12] = {
+		{0xc5, 0xe9, 0xeb, 0xd0, 0xc4, 0xe2, 0x79, 0x17, 0xc3, 0x75, 0x38, 0x58},
+		{0x83, 0xfa, 0x01, 0x0f, 0x84, 0xef, 0, 0, 0, 0xe9, 0xcd, 0},
+	};
+
+	for (int i = 0; i < 2; i++) {
+		make();
+		put(STACK + 0x100 + 24, 41);
+		CHECK_INT(walk_from_barrier(code[i], 12, 8, FUSEE_PC_EXACT | FUSEE_FIRST),
+			  FUSEE_NEXT);
+		CHECK(strstr(m.stack, " A.main:3 StubRoutines::call_stub:0 "));
+		CHECK_INT(m.native.u.pc, NATIVE);
+		/* an address, or not the interrupted code */
+		make();
+		put(STACK + 0x100 + 24, 1ull << 32);
+		CHECK_INT(walk_from_barrier(code[i], 12, 8, FUSEE_PC_EXACT | FUSEE_FIRST),
+			  FUSEE_STOP);
+		CHECK_INT(m.native.u.error, HOTSPOT_NO_FRAME);
+		make();
+		put(STACK + 0x100 + 24, 41);
+		CHECK_INT(walk_from_barrier(code[i], 12, 8, 0), FUSEE_STOP);
+	}
+}
+
 /* What follows another jump, a return or the beginning of a barrier is none of this place's. */
 TEST(code_before_a_barrier)
 {
