@@ -143,6 +143,18 @@ FUSEE_FN int is_pop(__u32 c)
 	return c >= 0x58 && c <= 0x5f && c != 0x5d;
 }
 
+/* push, of another register than %rbp */
+FUSEE_FN int is_push(__u32 c)
+{
+	return c >= 0x50 && c <= 0x57 && c != 0x55;
+}
+
+/* A call, behind which arguments are popped. */
+FUSEE_FN int is_call_with_pops(const __u8 *c)
+{
+	return c[0] == 0xe8 && is_pop(c[5]);
+}
+
 #define PART (sizeof(((struct near *)0)->code) - 12) /* bytes of code that are looked at */
 
 /* Bytes that code has put below its frame around a call. C1 pushes arguments of stubs, and pops
@@ -158,6 +170,11 @@ static int put_below(struct fusee_unwind *u, __u32 part)
 		return -1;
 	if (!is_exact(u) && is_pop(n->code[0]))
 		return is_pop(n->code[1]) ? 16 : 8;
+	if (is_exact(u) && !part && is_call_with_pops(n->code))
+		return is_pop(n->code[6]) ? 16 : 8;
+	if (is_exact(u) && !part && is_push(n->code[0]) && is_call_with_pops(n->code + 1) &&
+	    is_pop(n->code[7]))
+		return 8;
 	for (__u32 i = 0; i < PART; i++) {
 		const __u8 *c = n->code + i;
 

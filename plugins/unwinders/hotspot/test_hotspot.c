@@ -1486,6 +1486,23 @@ TEST(a_number_pushed_before_many_jumps)
 	}
 }
 
+/* C1 is about to call a stub with arguments: push %rcx; push %rsi; call; pop %rcx; pop %rcx. */
+TEST(arguments_of_a_stub_are_pushed)
+{
+	static const unsigned char code[] = {0x56, 0xe8, 0xf4, 0xef, 0x41, 0x07, 0x59, 0x59, 0x83};
+
+	for (unsigned int i = 0; i < 2; i++) { /* at the second push; at the call */
+		make();
+		put(STACK + 0x100 + 16, STACK + 0x400);
+		put(STACK + 0x100 + 24, 1ull << 40);
+		CHECK_INT(walk_from_barrier(code + i, sizeof(code) - i, 8 + 8 * i,
+					    FUSEE_PC_EXACT | FUSEE_FIRST),
+			  FUSEE_NEXT);
+		CHECK(strstr(m.stack, " A.main:3 StubRoutines::call_stub:0 "));
+		CHECK_INT(m.native.u.pc, NATIVE);
+	}
+}
+
 /* What follows another jump, a return or the beginning of a barrier is none of this place's. */
 TEST(code_before_a_barrier)
 {
