@@ -499,6 +499,10 @@ void profiler_end_looks(struct profiler *p)
 void profiler_dispatch(struct profiler *p)
 {
 	worker_dispatch(p->worker);
+	/* First the tables, then stacks that waited for them: what these read of a table that the
+	 * kernel has is loaded, and remembered. */
+	if (pipeline_has_unpublished(p->pipeline))
+		pipeline_update(p->pipeline, horizon(p));
 	pipeline_retry(p->pipeline);
 }
 

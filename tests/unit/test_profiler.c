@@ -205,6 +205,38 @@ TEST(the_rings_are_read_again_only_for_selected_programs)
 	profiler_close(&p);
 }
 
+/* Before stacks that waited for a table are walked, the kernel has it: the pages that they read of
+ * it are loaded. */
+TEST(tables_are_published_when_the_worker_answers)
+{
+	pid_t pid = burner();
+	const struct profiler_options o = {.plugin_dir = plugins(),
+					   .pids = &pid,
+					   .npids = 1,
+					   .sampler = SAMPLER_AUTO,
+					   .period_ns = PERIOD_NS,
+					   .stack_bytes = 65528,
+					   .route = to_no_slot};
+	const struct files *files;
+	struct profiler p;
+	uint32_t before;
+
+	open_or_skip(&p, &o);
+	if (!p.bpf) {
+		profiler_close(&p);
+		end(pid);
+		SKIP("there is no BPF sampler");
+	}
+	CHECK_INT(profiler_enable(&p), 0);
+	files = pipeline_files(p.pipeline);
+	before = files->answers;
+	CHECK(worker_pending(p.worker));
+	WAIT_FOR((profiler_dispatch(&p), files->answers != before));
+	CHECK(!pipeline_has_unpublished(p.pipeline));
+	profiler_close(&p);
+	end(pid);
+}
+
 TEST(what_fails_to_open_can_be_closed)
 {
 	const struct profiler_options o = {.plugin_dir = "/nonesuch"};
