@@ -196,7 +196,7 @@ static int attach_program(struct bpf_sampler *b, const char *name, const struct 
 	link = o ? bpf_program__attach_uprobe_opts(program, to->pid, to->path, p->offset, o)
 		 : bpf_program__attach_raw_tracepoint(program, p->path);
 	if (!link)
-		return -errno;
+		return uprobe_link_error(errno);
 	to->links->at[to->links->n++] = link;
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -86,4 +87,21 @@ bool uprobe_link_has_multi(void)
 	      try(UPROBE_MULTI, program, UINT32_MAX) == -EINVAL;
 	close(program);
 	return has;
+}
+
+#define LOOK 4 /* descriptors that libbpf has open while it looks, at most */
+
+int uprobe_link_error(int err)
+{
+	int fds[LOOK], n = 0, r = -err;
+
+	if (err != EOPNOTSUPP)
+		return r;
+	while (n < LOOK && (fds[n] = open("/", O_PATH | O_CLOEXEC)) >= 0)
+		n++;
+	if (n < LOOK)
+		r = -errno;
+	while (n)
+		close(fds[--n]);
+	return r;
 }

@@ -40,4 +40,7 @@ bool uprobe_link_has_sessions(int program);
 /* Has it links of many places that are of one process? Those of the first such kernels were of one
  * thread. */
 bool uprobe_link_has_multi(void);
+/* -errno of a probe that libbpf did not attach by an event. Without free descriptors it takes the
+ * kernel for one without cookies (-EOPNOTSUPP): then what it lacked. */
+int uprobe_link_error(int err);
 #endif
