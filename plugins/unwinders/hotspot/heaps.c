@@ -10,7 +10,7 @@
 #define MOST_HEAP (1ull << 32) /* bytes of a heap of code; the JVM allows 2 GiB for all */
 #define MOST_BLOCKS 512u       /* reads of memory that one try makes at most */
 #define TRIES 32u
-#define PAUSE_NS 20000000u /* the pause after try n takes n times as long */
+#define PAUSE_NS 20000000u /* .. times the number of tries before the last */
 
 struct heap {
 	uint64_t lo, hi, map;
@@ -142,7 +142,9 @@ int hotspot_claim_heaps(const struct fusee_self *self, uint64_t process, struct 
 
 	if (!jvm->known || now < jvm->next_ns || jvm->tries >= TRIES)
 		return 0;
-	jvm->next_ns = now + (jvm->tries + 1ull) * PAUSE_NS;
+	/* The first is when the library is mapped: the next, for code that ran, may come at once.
+	 */
+	jvm->next_ns = now + (uint64_t)jvm->tries * PAUSE_NS;
 	if (!jvm->memory)
 		jvm->memory = hotspot_memory_new(self->host->unwinder, process, MOST_BLOCKS);
 	if (!jvm->memory)

@@ -1842,6 +1842,32 @@ TEST(each_read_fails_in_turn)
 	}
 }
 
+/* A library is mapped before its JVM makes heaps, so the first code that runs there is claimed at
+ * once; tries after that have pauses. */
+TEST(heaps_made_after_the_library_is_mapped)
+{
+	uint64_t heaps;
+
+	for (int late = 0; late < 2; late++) {
+		make();
+		inspect();
+		memcpy(&heaps, m.memory + HEAPS, 8);
+		CHECK(heaps);
+		put(HEAPS, 0);
+		for (int i = 0; i <= late; i++)
+			CHECK_INT(claim(), 0);
+		CHECK_INT(m.nclaims, 0);
+		put(HEAPS, heaps);
+		CHECK_INT(claim(), 0);
+		CHECK_INT(m.nclaims, !late);
+		m.jvm.next_ns = 0;
+		CHECK_INT(claim(), 0);
+		CHECK_INT(m.nclaims, 1);
+		CHECK_INT(walk(), FUSEE_NEXT);
+		CHECK_STR(m.stack, COMPLETE);
+	}
+}
+
 /* Each word of the process is a lie in turn: nothing but its own stacks is wrong. */
 TEST(each_word_is_a_lie_in_turn)
 {
