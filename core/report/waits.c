@@ -2,7 +2,8 @@
 /*
  * Where threads wait, at the end of `fusee record --wall`. The innermost function of a wait is
  * nearly always the kernel's scheduler, so a row is the system call that waits and the innermost
- * functions of the program that lead to it, without those of the kernel and the C library.
+ * functions of the program that lead to it, without those of the kernel, the C library and the
+ * language's virtual machine; of its standard library, the function that the program calls.
  */
 #include "report/report.h"
 
@@ -13,6 +14,7 @@
 
 #include "base/saturate.h"
 #include "base/str.h"
+#include "report/internal/runtimes.h"
 #include "report/internal/scale.h"
 
 #define ROWS 10
@@ -76,8 +78,8 @@ static bool is_named(const struct render_function *f)
 	return !f->is_nameless && !memmem(f->name.p, f->name.len, "+0x", 3);
 }
 
-/* Is it one of the program's own functions? */
-static bool is_own(const struct render_function *f)
+/* Neither the kernel's nor the C library's. */
+static bool is_above(const struct render_function *f)
 {
 	return f->code != RENDER_KERNEL && f->code != RENDER_REASON && f->code != RENDER_LABEL &&
 	       !is_c_library(f);
@@ -89,14 +91,15 @@ static const struct render_function *function_at(const struct waits *w,
 	return &w->m->functions[render_frame_at(w->m, s, k)->function];
 }
 
-/* What the thread does there, and *own: the innermost frame of the program's own functions, or of
- * all if there is none. */
-static struct fusee_str call_of(const struct waits *w, const struct render_stack *s, uint32_t *own)
+/* What the thread does there, and *above: the innermost frame that is neither the kernel's nor the
+ * C library's; s->n: there is none. */
+static struct fusee_str call_of(const struct waits *w, const struct render_stack *s,
+				uint32_t *above)
 {
 	struct fusee_str call = {0}, library = {0};
 	uint32_t k;
 
-	for (k = 0; k < s->n && !is_own(function_at(w, s, k)); k++) {
+	for (k = 0; k < s->n && !is_above(function_at(w, s, k)); k++) {
 		const struct render_function *f = function_at(w, s, k);
 
 		if (f->code == RENDER_KERNEL && !call.len)
@@ -104,40 +107,93 @@ static struct fusee_str call_of(const struct waits *w, const struct render_stack
 		else if (is_c_library(f) && is_named(f))
 			library = f->name;
 	}
-	*own = k < s->n ? k : 0;
+	*above = k;
 	return call.len ? call : library;
 }
 
-/* Names of functions from frame k on, with the callers behind. */
-static void put_callers(struct waits *w, const struct render_stack *s, uint32_t k)
-{
-	size_t begin = w->key.len;
-	uint32_t first = k, put = 0;
+/* What a row begins with. */
+struct place {
+	uint32_t entry; /* the frame of the standard library that the program calls; UINT32_MAX */
+	uint32_t first; /* frame */
+	bool is_own;    /* the program's; else it has none */
+};
 
-	for (; k < s->n && put < CALLERS; k++) {
+/* In a stack without functions of the program: the first that says more than that it waits, of the
+ * standard library, or else of the virtual machine. */
+static uint32_t frame_without_own(const struct waits *w, const struct render_stack *s,
+				  uint32_t above)
+{
+	uint32_t found = UINT32_MAX;
+
+	for (uint32_t k = above; k < s->n; k++) {
 		const struct render_function *f = function_at(w, s, k);
 
-		if (!is_named(f) || f->code == RENDER_REASON || f->code == RENDER_LABEL)
+		if (!is_above(f) || !is_named(f) || render_only_waits(f))
 			continue;
-		if (put++)
-			buf_str(&w->key, " < ");
-		buf_add(&w->key, f->name.p, f->name.len);
+		if (render_origin(f) == RENDER_STANDARD)
+			return k;
+		if (found == UINT32_MAX)
+			found = k;
 	}
-	if (w->key.len == begin)
-		buf_add(&w->key, function_at(w, s, first)->shown.p,
-			function_at(w, s, first)->shown.len);
+	return found < s->n ? found : above < s->n ? above : 0;
+}
+
+static struct place place_of(const struct waits *w, const struct render_stack *s, uint32_t above)
+{
+	struct place p = {.entry = UINT32_MAX};
+
+	for (uint32_t k = above; k < s->n; k++) {
+		const struct render_function *f = function_at(w, s, k);
+		enum render_origin origin = is_above(f) ? render_origin(f) : RENDER_MACHINE;
+
+		if (origin == RENDER_OWN) {
+			p.first = k;
+			p.is_own = true;
+			return p;
+		}
+		if (origin == RENDER_STANDARD && is_named(f))
+			p.entry = k;
+	}
+	return (struct place){UINT32_MAX, frame_without_own(w, s, above), false};
+}
+
+static void put_function(struct waits *w, const struct render_function *f, uint32_t *put)
+{
+	if (!is_named(f) || f->code == RENDER_REASON || f->code == RENDER_LABEL)
+		return;
+	if ((*put)++)
+		buf_str(&w->key, " < ");
+	buf_add(&w->key, f->name.p, f->name.len);
+}
+
+/* Names of functions, with the callers behind. */
+static void put_callers(struct waits *w, const struct render_stack *s, struct place from)
+{
+	uint32_t put = 0;
+
+	if (from.entry != UINT32_MAX)
+		put_function(w, function_at(w, s, from.entry), &put);
+	for (uint32_t k = from.first; k < s->n && put < CALLERS; k++) {
+		const struct render_function *f = function_at(w, s, k);
+
+		if (!from.is_own || render_origin(f) != RENDER_MACHINE)
+			put_function(w, f, &put);
+	}
+	if (!put)
+		buf_add(&w->key, function_at(w, s, from.first)->shown.p,
+			function_at(w, s, from.first)->shown.len);
 }
 
 static int add(struct waits *w, const struct render_stack *s)
 {
 	struct fusee_str call;
-	uint32_t own, id;
+	uint32_t above, id;
 
 	buf_reset(&w->key);
-	call = call_of(w, s, &own);
+	call = call_of(w, s, &above);
 	buf_add(&w->key, call.p, call.len);
 	buf_add(&w->key, "", 1);
-	put_callers(w, s, own);
+	put_callers(w, s, place_of(w, s, above));
 	id = w->key.error ? DICT_NONE : dict_add(&w->rows, w->key.p, w->key.len);
 	if (id == DICT_NONE)
 		return -ENOMEM;
