@@ -318,14 +318,14 @@ static void set_reason(struct frames *fs, const struct paged_table *t, uint32_t 
 		fs->none_idle = reason + 1;
 }
 
-/* Is a page of [first, end) loaded? Of the others, *absent are not. */
-static bool has_resident(const struct paged_table *t, uint32_t first, uint32_t end,
-			 uint32_t *absent)
+/* How many pages of [first, end) are not loaded. */
+static uint32_t count_absent(const struct paged_table *t, uint32_t first, uint32_t end)
 {
-	*absent = end - first;
+	uint32_t n = 0;
+
 	for (uint32_t page = first; page < end; page++)
-		*absent -= is_resident(t->entries[page]);
-	return *absent < end - first;
+		n += !is_resident(t->entries[page]);
+	return n;
 }
 
 /* Loads the pages in the groups of those that are loaded, in place of pages that were loaded for a
@@ -338,7 +338,8 @@ static int load_around(struct bpf_sampler *b, struct paged_table *t, uint32_t pa
 
 	for (uint32_t first = 0; first < t->npages && !r; first = end) {
 		group_of(t, first, pages, &end);
-		if (!has_resident(t, first, end, &absent) || !absent)
+		absent = count_absent(t, first, end);
+		if (!absent || absent == end - first)
 			continue;
 		evict_idle(b, absent + kept, reason + 1);
 		r = load_absent(b, t, first, end, NULL, kept);
@@ -391,15 +392,15 @@ static int load_complete(struct bpf_sampler *b, struct paged_table *t)
 	return load_absent(b, t, 0, t->npages, NULL, 0);
 }
 
-/* While there are free frames: the pages around it too, whose functions are of the same part of the
- * program. */
+/* The pages around it too, whose functions are of the same part of the program, in frames that are
+ * free and in those of guesses. */
 static void load_near(struct bpf_sampler *b, struct paged_table *t, uint32_t page)
 {
-	const struct frames *fs = &b->frames;
-	uint32_t end, first = group_of(t, page, NEAR, &end), least = NEAR + fs->n / KEPT_SINGLE;
+	uint32_t end, first = group_of(t, page, NEAR, &end);
+	uint32_t least = count_absent(t, first, end) + b->frames.n / KEPT_SINGLE;
 
-	evict_idle(b, least, PAGE_WIDE);
-	if (fs->nfree >= least)
+	evict_idle(b, least, PAGE_NEAR);
+	if (b->frames.nfree >= least)
 		(void)load_absent(b, t, first, end, NULL, 0);
 }
 

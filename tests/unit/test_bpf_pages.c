@@ -214,9 +214,12 @@ TEST_IN_WORLD(pages_near_are_loaded, 100 * FUSEE_PAGE_WORDS + 1)
 	CHECK_INT(look_up(w, 0, 16 * FUSEE_PAGE_WORDS), RIGHT);
 	CHECK_INT(look_up(w, 0, 24 * FUSEE_PAGE_WORDS - 1), RIGHT);
 	touch(w, 1, 100); /* the last, of one word */
-	CHECK_INT(count_present(w, 1), 1);
+	CHECK_INT(count_present(w, 1), 5);
 	CHECK_INT(w->b.frames.counts.loaded, 2);
-	CHECK_INT(w->b.frames.nfree, FRAMES - 9);
+	CHECK_INT(w->b.frames.nfree, FRAMES - 13);
+	touch(w, 1, 8); /* an eighth of the frames stays free */
+	CHECK_INT(count_present(w, 1), 6);
+	CHECK_INT(w->b.frames.nfree, FRAMES - 14);
 }
 
 /* A table larger than all frames takes pages of its own; what is read stays. */
@@ -403,6 +406,34 @@ TEST_IN_WORLD(guesses_yield, 100 * FUSEE_PAGE_WORDS)
 	pages_remove(&w->b, &small);
 	for (uint32_t i = 0; i < 4; i++)
 		pages_remove(&w->b, &t[i]);
+	CHECK_INT(w->b.frames.nfree, FRAMES);
+}
+
+/* The pages around a required page take the place of guesses that were not read. */
+TEST_IN_WORLD(guesses_yield_to_pages_near_a_required_one, 100 * FUSEE_PAGE_WORDS)
+{
+	struct paged_table t, other;
+	uint32_t page = 68, read;
+
+	add_guessed(w, &other, 3, 1000);
+	add_guessed(w, &t, 50, 2000); /* all but an eighth of the frames have what may be used */
+	CHECK_INT(w->b.frames.nfree, FRAMES / 8);
+	read = other.entries[6] & ((1u << FUSEE_FRAME_BITS) - 1);
+	w->b.frames.states[read].used = 1;
+	pages_load(&w->b, &t, &page, 1);
+	for (page = 64; page < 72; page++)
+		CHECK(is_loaded(&t, page));
+	CHECK(is_loaded(&other, 3) && is_loaded(&other, 6) && is_loaded(&t, 50));
+	CHECK_INT(w->b.frames.nfree, FRAMES / 8);
+	/* no page would yield: a single page, into a free frame */
+	for (uint32_t f = 0; f < FRAMES; f++)
+		w->b.frames.states[f].used = 1;
+	page = 90;
+	pages_load(&w->b, &t, &page, 1);
+	CHECK(is_loaded(&t, 90) && !is_loaded(&t, 89) && !is_loaded(&t, 91));
+	CHECK_INT(w->b.frames.nfree, FRAMES / 8 - 1);
+	pages_remove(&w->b, &t);
+	pages_remove(&w->b, &other);
 	CHECK_INT(w->b.frames.nfree, FRAMES);
 }
 
