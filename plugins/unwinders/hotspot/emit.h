@@ -286,6 +286,8 @@ static int push_stub(struct fusee_unwind *u, __u32 own)
 		*(__u64 *)(void *)buffer = TEXT8('t', 'o', ' ', 'J', 'a', 'v', 'a', 0);
 	else if (own == HOTSPOT_IN_HEAP)
 		*(__u64 *)(void *)buffer = TEXT8('i', 'n', ' ', 'h', 'e', 'a', 'p', 0);
+	else if (own == HOTSPOT_REPLACES)
+		*(__u64 *)(void *)buffer = TEXT8('r', 'e', 'p', 'l', 'a', 'c', 'e', 0);
 	else
 		n = fusee_read_str(u, buffer, HOTSPOT_STUB_BYTES + 1, u->scratch[NAME]);
 	if (n > 1 && n <= (int)HOTSPOT_STUB_BYTES + 1)

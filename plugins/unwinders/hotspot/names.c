@@ -92,6 +92,7 @@ static const struct {
 } stubs[] = {
 	{"to Java", "StubRoutines::call_stub", FUSEE_FRAME_HIDDEN},
 	{"in heap", "[frames in Java's heap]", FUSEE_FRAME_BUILTIN},
+	{"replace", "[frame of Java that is replaced]", FUSEE_FRAME_BUILTIN},
 	{"StubRoutines", "StubRoutines", FUSEE_FRAME_BUILTIN},
 	{"Interpreter", "Interpreter", FUSEE_FRAME_HIDDEN},
 	{"I2C/C2I", NULL, FUSEE_FRAME_HIDDEN},

@@ -15,7 +15,7 @@ enum {
 	METHOD, /* a Method that is to be named; then its key */
 	KEY,
 	LO,       /* the heaps of code are in [LO, HI) */
-	HI,       /* with UNSURE, SAID and a mark, which stay until the walk ends */
+	HI,       /* with flags and a mark, which stay until the walk ends */
 	ORIGINAL, /* pc of a frame whose return address was replaced */
 };
 
@@ -32,7 +32,10 @@ enum {
 #define MARK_SHIFT 48
 #define MARK_BITS (0xfffull << MARK_SHIFT)
 
-#define HI_FLAGS (UNSURE | SAID | MARKED | BY_METHOD | MARK_BITS)
+/* A stub that replaces a compiled frame by interpreted frames is on the stack. */
+#define REPLACES (1ull << 47)
+
+#define HI_FLAGS (UNSURE | SAID | MARKED | BY_METHOD | MARK_BITS | REPLACES)
 
 #define FARTHEST (1ull << 20) /* bytes of one frame, at most */
 

@@ -665,6 +665,59 @@ TEST(a_frame_to_be_deoptimized)
 	CHECK_STR(m.stack, COMPLETE);
 }
 
+/* A stub of this name calls the JVM's function that fills A.leaf's frame, which it has put in the
+ * place of a compiled one: its sp is `aligned` bytes below its frame. */
+static struct fusee_unwind *replace(const char *name, uint64_t aligned)
+{
+	uint64_t fp = STACK + 0x100, stub_fp = fp - 0x80;
+	struct fusee_unwind *u = &m.native.u;
+
+	make();
+	blob(OTHER, 8, name, 4);
+	put(fp - 16, 0);
+	put(fp - 24, MEMORY); /* not the method yet */
+	put(stub_fp, fp);
+	put(stub_fp + 8, INTERPRETER + 0x240);
+	CHECK_INT(claim(), 0);
+	u->pc = OTHER + 0x180;
+	u->fp = stub_fp;
+	u->sp = stub_fp + 16 - 32 - aligned;
+	u->flags = FUSEE_FIRST;
+	u->valid_regs = 0;
+	return u;
+}
+
+#define REPLACED "[frame of Java that is replaced]:0 " CALLERS
+
+TEST(frames_that_replace_a_compiled_one)
+{
+	static const char *const names[] = {"DeoptimizationBlob", "UncommonTrapBlob"};
+	uint64_t fp = STACK + 0x100;
+
+	for (int i = 0; i < 4; i++) {
+		char is[128];
+
+		replace(names[i / 2], i % 2 * 8);
+		snprintf(is, sizeof(is), "%s:0 " REPLACED, names[i / 2]);
+		CHECK_INT(walk(), FUSEE_NEXT);
+		CHECK_STR(m.stack, is);
+	}
+	replace("RuntimeStub", 0); /* a frame is not written otherwise */
+	CHECK_INT(walk(), FUSEE_STOP);
+	CHECK_INT(m.native.u.error, HOTSPOT_NO_INTERPRETED);
+	replace("RuntimeStub", 8);
+	CHECK_INT(walk(), FUSEE_STOP);
+	CHECK_INT(m.native.u.error, HOTSPOT_NO_FRAME);
+	replace("DeoptimizationBlob", 8);
+	put(fp - 16, fp); /* it has called */
+	CHECK_INT(walk(), FUSEE_STOP);
+	CHECK_INT(m.native.u.error, HOTSPOT_NO_INTERPRETED);
+	replace("DeoptimizationBlob", 8);
+	put(fp - 8, fp); /* the caller's sp is in the frame */
+	CHECK_INT(walk(), FUSEE_STOP);
+	CHECK_INT(m.native.u.error, HOTSPOT_NO_INTERPRETED);
+}
+
 /* ---- other releases ---- */
 
 /* The list has these fields, and not those of the same place in `lacks`. */

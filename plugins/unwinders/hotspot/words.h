@@ -189,7 +189,7 @@ enum hotspot_work { HOTSPOT_GC = 1, HOTSPOT_COMPILER, HOTSPOT_VM };
 #define HOTSPOT_STUB_BYTES 63u /* of a stub's name */
 
 /* Stubs that the step names itself. */
-enum hotspot_own_stub { HOTSPOT_NAMED = 0, HOTSPOT_CALLS_JAVA, HOTSPOT_IN_HEAP };
+enum hotspot_own_stub { HOTSPOT_NAMED = 0, HOTSPOT_CALLS_JAVA, HOTSPOT_IN_HEAP, HOTSPOT_REPLACES };
 
 enum hotspot_reason {
 	HOTSPOT_NO_CODE = 1,
