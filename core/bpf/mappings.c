@@ -27,16 +27,15 @@ static bool is_anonymous_code(const struct publication *what, const struct proce
 	return false;
 }
 
-/* When memory was last given out where the mapping is, after it was mapped; 0: never. */
-static uint64_t changed_since(const struct writer *w, const struct process_mapping *m)
+/* When memory was last given out in [lo, hi), after `since`; 0: never. */
+static uint64_t changed_since(const struct writer *w, uint64_t since, uint64_t lo, uint64_t hi)
 {
 	uint64_t changed = 0;
 
 	for (uint32_t i = 0; i < w->marks->n; i++) {
 		const struct mark *at = &w->marks->at[i];
 
-		if (at->lo < m->hi && at->hi > m->lo && at->changed >= m->since &&
-		    at->changed > changed)
+		if (at->lo < hi && at->hi > lo && at->changed >= since && at->changed > changed)
 			changed = at->changed;
 	}
 	return changed;
@@ -52,7 +51,7 @@ static void describe_anonymous(struct writer *w, const struct process_mapping *m
 	*to = (struct chunk_mapping){.lo = m->lo,
 				     .hi = m->hi,
 				     .bias = m->lo - m->offset,
-				     .changed = changed_since(w, m)};
+				     .changed = changed_since(w, m->since, m->lo, m->hi)};
 	for (uint32_t i = 0; i < SAMPLER_TABLES && !to->made; i++) {
 		const struct inspection_slab *slab =
 			w->b->unwinder[i] < 0
@@ -83,7 +82,7 @@ static bool describe(struct writer *w, struct process_mapping *m, struct chunk_m
 				     .bias = m->bias,
 				     .shift = m->lo - m->offset,
 				     .file = m->file->id,
-				     .changed = changed_since(w, m)};
+				     .changed = changed_since(w, m->since, m->lo, m->hi)};
 	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
 		if (slabs_place(w->b, m->file, w->b->unwinder[i], &to->table[i])) {
 			w->p->lacks_table = true;
@@ -118,7 +117,8 @@ struct pieces {
 	struct writer *w;
 	const struct process_mapping *m;
 	struct chunk_mapping rest; /* not appended yet */
-	bool foreign;              /* a part is claimed by an unwinder whose program does not run */
+	uint64_t end; /* of claims: of the file's mapping, or before the next mapping */
+	bool foreign; /* a part is claimed by an unwinder whose program does not run */
 	int r;
 };
 
@@ -159,8 +159,7 @@ static void set_unwinder(struct pieces *p, struct chunk_mapping *piece, uint32_t
 
 #define NEAR_CLAIMS (16ull << 20)
 
-/* Notes where claims are, in order of address. The last range also covers those that are far away.
- */
+/* Notes where claims are, in order of address. The last range has those that are far away, too. */
 static void note_claimed(struct writer *w, uint64_t lo, uint64_t hi)
 {
 	uint32_t i = 0;
@@ -173,11 +172,13 @@ static void note_claimed(struct writer *w, uint64_t lo, uint64_t hi)
 	w->claimed[i].bytes = hi - w->claimed[i].lo;
 }
 
-/* Appends the code that is claimed, by its addresses in the process, and what is below it. */
-static void append_claimed(struct pieces *p, const struct claim *c)
+/* Appends the code that is claimed, by its addresses in the process, and what is below it. Memory
+ * is claimed as it is reserved: code in what is not mapped yet can be stepped as soon as it is. */
+static void add_claim(void *arg, const struct claim *c)
 {
+	struct pieces *p = arg;
 	struct chunk_mapping piece = p->rest;
-	uint64_t lo = c->lo < piece.lo ? piece.lo : c->lo, hi = c->hi > piece.hi ? piece.hi : c->hi;
+	uint64_t lo = c->lo < piece.lo ? piece.lo : c->lo, hi = c->hi > p->end ? p->end : c->hi;
 
 	if (p->r || lo >= hi)
 		return;
@@ -188,16 +189,12 @@ static void append_claimed(struct pieces *p, const struct claim *c)
 	piece.lo = lo;
 	piece.hi = hi;
 	piece.arg = c->arg;
+	piece.changed = changed_since(p->w, p->m->since, lo, hi);
 	set_unwinder(p, &piece, c->unwinder, c->flags);
 	if (p->m->file && piece.unwinder != NO_PROGRAM)
 		note_claimed(p->w, lo, hi);
 	if (!p->r)
 		p->r = append(p->w, &piece);
-}
-
-static void on_claim(void *arg, const struct claim *c)
-{
-	append_claimed(arg, c);
 }
 
 /* Code of the process is claimed by this unwinder: notes if its program is yet to come. */
@@ -257,14 +254,14 @@ static int append_file(struct pieces *p, const struct process_mapping *m)
 					    .unwinder = unwinder,
 					    .flags = (uint32_t)c->flags};
 
-		append_claimed(p, &claim);
+		add_claim(p, &claim);
 	}
 	return p->r;
 }
 
 static int append_anonymous(struct pieces *p, const struct process_mapping *m)
 {
-	claims_each_step(p->w->what->claims, p->w->what->process->id, m->lo, m->hi, on_claim, p);
+	claims_each_step(p->w->what->claims, p->w->what->process->id, m->lo, m->hi, add_claim, p);
 	/* Nothing else is published of memory that no walk in user space has stepped: it was not
 	 * offered for claims yet. */
 	if (!is_anonymous_code(p->w->what, m))
@@ -296,10 +293,13 @@ static void note_awaited(struct writer *w, const struct process_mapping *m)
 			note_program(w, u);
 }
 
-/* Appends the mapping, unless code in it is for user space. 0 or -errno. */
-static int write_mapping(struct writer *w, struct process_mapping *m)
+/* Appends mapping i, unless code in it is for user space. 0 or -errno. */
+static int write_mapping(struct writer *w, uint32_t i)
 {
-	struct pieces p = {.w = w, .m = m};
+	const struct process *process = w->what->process;
+	struct process_mapping *m = &process->mappings[i];
+	bool last = i + 1 == process->n;
+	struct pieces p = {.w = w, .m = m, .end = m->file ? m->hi : last ? UINT64_MAX : m[1].lo};
 	int r;
 
 	note_awaited(w, m);
@@ -352,7 +352,7 @@ int chunks_write(struct bpf_sampler *b, struct published *p, const struct public
 	p->lacks_table = p->awaits_program = false;
 	p->program = 0;
 	for (uint32_t i = 0; !r && i < what->process->n; i++)
-		r = write_mapping(&w, &what->process->mappings[i]);
+		r = write_mapping(&w, i);
 	head->program = (uint16_t)p->program;
 	head->follow = w.follow;
 	write_label(&w, head);

@@ -6,9 +6,11 @@
 #include <bpf/bpf.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "bpf/internal/sampler_state.h"
 #include "test.h"
+#include "unwind/claims.h"
 
 #define SLABS 2u
 #define CHUNKS 20u
@@ -305,6 +307,54 @@ TEST_IN_WORLD(claims_divide_a_mapping, 100)
 	CHECK(e->mappings[3].arg == 9 && e->mappings[3].language.words == 2);
 	CHECK(e->mappings[5].unwinder == 2 && e->mappings[5].hi == lo + 0x200);
 	CHECK(!e->mappings[6].unwinder);
+}
+
+/* Claims the memory that it has reserved. */
+static int claim_reserved(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
+{
+	const struct fusee_claim c = {
+		.size = sizeof(c), .flags = FUSEE_CLAIM_STEP, .range = {m->lo, m->lo + 0x1800000}};
+
+	return claims_host.unwinder->process_claim(ctx, process, &c);
+}
+
+/* Code that is mapped later in what is claimed is there already, but nothing of the next mapping
+ * is claimed. */
+TEST_IN_WORLD(claims_reach_to_the_next_mapping, 100)
+{
+	static const struct fusee_unwinder_ops ops = {.size = sizeof(ops),
+						      .mapped = claim_reserved};
+	static const struct fusee_plugin claiming = {.name = "n", .ops = &ops};
+	static struct fusee_instance in = {.descriptor = &claiming, .name = "n", .ctx = &in};
+	static struct fusee_instance *instances[] = {&in};
+	struct plugin_set set = {instances, 1};
+	struct process *p = new_process(w, getpid(), 2, 1); /* at 0x3000000 */
+	const struct process_mapping memory[] = {{.lo = 0x2000000, .hi = 0x2010000},
+						 {.lo = 0x5000000, .hi = 0x5010000}};
+	static const struct {
+		uint64_t lo, hi;
+		uint32_t unwinder;
+	} due[] = {{0x2000000, 0x3000000, 1}, {0x3000000, 0x3001000, 0}, {0x5000000, 0x6800000, 1}};
+	const struct map_chunk *e;
+	struct claims *c;
+
+	w->b.set = &set;
+	w->b.languages[0].state = LANGUAGE_READY;
+	CHECK_INT(claims_new(&c, &set), 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_INT(process_map(p, &memory[i]), 0);
+	claims_offer_all(c, p, 1);
+	CHECK_INT(
+		bpf_publish(&w->b, published(p), &(struct publication){.process = p, .claims = c}),
+		0);
+	e = &w->b.chunks.at[published(p)->chunk];
+	CHECK_INT(e->n, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		CHECK_INT(e->mappings[i].lo, due[i].lo);
+		CHECK_INT(e->mappings[i].hi, due[i].hi);
+		CHECK_INT(e->mappings[i].unwinder, due[i].unwinder);
+	}
+	claims_free(c);
 }
 
 /* Two tables of 150,000 words have no room in one element, and a third evicts the table that no
