@@ -76,6 +76,8 @@ static const struct cli_option options[] = {
 	{"top", 0, NULL, "functions by their own time, as pprof prints them (default)", CLI_NUMBER,
 	 MEMBER(view.kind), VIEW_TOP},
 	{"tree", 0, NULL, "the calls as a tree", CLI_NUMBER, MEMBER(view.kind), VIEW_TREE},
+	{"waits", 0, NULL, "where threads wait: system calls, and functions that lead there",
+	 CLI_NUMBER, MEMBER(view.kind), VIEW_WAITS},
 	{"peek", 0, "RE", "callers and callees of the functions that match", CLI_CALL,
 	 .set = set_peek},
 	{"folded", 0, NULL, "a line a stack, for other flame graph tools", CLI_NUMBER,
@@ -116,8 +118,10 @@ static const struct cli_option options[] = {
 	 CLI_TEXT, MEMBER(view.o.type)},
 	{"type", 0, "NAME", "the same", CLI_TEXT, MEMBER(view.o.type)},
 	{"cum", 0, NULL, "--top: by time with callees", CLI_TRUE, MEMBER(view.o.cumulative)},
-	{"rows", 'n', "N", "--top: how many functions; default: as many as matter", CLI_COUNT,
-	 MEMBER(view.o.rows)},
+	{"rows", 'n', "N",
+	 "--top: how many functions; default: as many as matter;\n"
+	 "--waits: how many rows; default: 10",
+	 CLI_COUNT, MEMBER(view.o.rows)},
 	{"output", 'o', "FILE",
 	 "write there instead of to stdout; a file that is there is\n"
 	 "kept as FILE.old",
@@ -166,6 +170,8 @@ static const char *find_mistake(const struct report *r, char **paths, int n)
 		return "--flamegraph and --calls name their file: -o can't be given too";
 	if (v->kind == VIEW_CALLS && !graphviz_format(v->page))
 		return "--calls: the file's name ends with .svg, .png, .pdf or .dot";
+	if (v->kind == VIEW_WAITS && (r->base || v->o.by))
+		return "--waits goes without --diff and --by";
 	if (v->kind == VIEW_ANNOTATE &&
 	    (v->o.focus || v->o.ignore || v->o.hide || v->o.by || *v->o.where))
 		return "--annotate goes without --focus, --ignore, --hide, --by and --where";

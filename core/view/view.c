@@ -14,6 +14,7 @@
 #include "console/graphviz.h"
 #include "console/outfile.h"
 #include "console/pager.h"
+#include "profile/str.h"
 
 static const char *output_path(const struct view *v)
 {
@@ -33,12 +34,39 @@ int view_try_output(const struct view *v)
 	return EX_CANTCREAT;
 }
 
+/* Where threads wait, by the last type that is a time unless one is chosen: of CPU time and waits,
+ * the waits. */
+static int waits(const struct view *v, const struct fusee_profile *p, struct buf *out)
+{
+	struct render_options o = v->o;
+	struct fusee_str name;
+	char *type = NULL;
+	int ret;
+
+	for (uint32_t i = p->types.n; i-- > 0 && !o.type;) {
+		const struct fusee_value_type *t = FUSEE_AT(struct fusee_value_type, p->types, i);
+
+		if (!fusee_text_is(str_at(p, t->unit), "nanoseconds"))
+			continue;
+		name = str_at(p, t->type);
+		type = strndup(name.p, name.len);
+		o.type = type;
+		if (!type)
+			return -ENOMEM;
+	}
+	ret = render_waits(p, &o, out);
+	free(type);
+	return ret;
+}
+
 static int render(struct view *v, const struct fusee_profile *p, const struct fusee_profile *base,
 		  struct buf *out)
 {
 	switch (v->kind) {
 	case VIEW_TREE:
 		return render_tree(p, base, &v->o, out);
+	case VIEW_WAITS:
+		return waits(v, p, out);
 	case VIEW_PEEK:
 		return render_peek(p, base, v->functions, &v->o, out);
 	case VIEW_FOLDED:
@@ -62,7 +90,7 @@ static int write_out(const struct view *v, const struct buf *b)
 {
 	const char *path = output_path(v);
 	bool text = v->kind == VIEW_TOP || v->kind == VIEW_TREE || v->kind == VIEW_PEEK ||
-		    v->kind == VIEW_ANNOTATE;
+		    v->kind == VIEW_WAITS || v->kind == VIEW_ANNOTATE;
 	char *error = NULL;
 	int err;
 

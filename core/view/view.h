@@ -9,6 +9,7 @@
 enum view_kind {
 	VIEW_TOP,
 	VIEW_TREE,
+	VIEW_WAITS,
 	VIEW_PEEK,
 	VIEW_FOLDED,
 	VIEW_SPEEDSCOPE,
