@@ -150,17 +150,18 @@ struct sampler_settings {
 };
 
 /* What became of a wait: X(name, text). Texts are keys of --stats. */
-#define WAIT_RESULTS(X)                                                                       \
-	X(WAIT_ENDED, "seen") /* all events of selected threads, samples or not */            \
-	X(WAIT_ENDED_NS, "seen_value")                                                        \
-	X(WAIT_CHOSEN, "chosen") /* by their length: a sample is due */                       \
-	X(WAIT_LATE, "late")     /* of these: the thread went on before its stack was read */ \
-	X(WAIT_NO_ROOM, "no room for a wake") /* likewise: there were too many at once */     \
+#define WAIT_RESULTS(X)                                                                           \
+	X(WAIT_ENDED, "seen") /* all events of selected threads, samples or not */                \
+	X(WAIT_ENDED_NS, "seen_value")                                                            \
+	X(WAIT_CHOSEN, "chosen") /* by their length: a sample is due */                           \
+	X(WAIT_LATE, "late")     /* of these: the thread went on before its stack was read */     \
+	X(WAIT_NO_ROOM, "no room for a wake") /* likewise: there were too many at once */         \
+	X(WAIT_UNREAD, "unread_value")        /* what the samples of these two would represent */ \
 	X(WAIT_UNFOLLOWED, "unfollowed")      /* threads that wait, for which a map had no room */
 
 #define MAX_SAMPLERS 8u        /* of plugins, at once */
 #define WAIT_THREADS 16384u    /* whose waits are followed without storage of their own */
-#define WAIT_RING_BYTES 16384u /* 1,024 samples of a CPU between two readings */
+#define WAIT_RING_BYTES 16384u /* 2,048 samples of a CPU between two readings */
 #define WAIT_NAME(name, text) name,
 
 enum wait_result { WAIT_RESULTS(WAIT_NAME) WAIT_RESULT_COUNT };

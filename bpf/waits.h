@@ -121,15 +121,21 @@ FUSEE_OF_CORE __u64 fusee_sampler_chance_of(__u32 sampler, __u64 value)
 	return bpf_get_prandom_u32() * period < value << 32 ? period : 0;
 }
 
-/* Requests an interrupt of this CPU. */
+/* The thread that is chosen on this CPU has no sample. */
+FUSEE_FN void count_unread(struct wait_cpu *cpu, __u32 why)
+{
+	cpu->tid = 0;
+	cpu->counts[why]++;
+	cpu->counts[WAIT_UNREAD] += cpu->weight;
+}
+
+/* Requests an interrupt of this CPU. What is written to the ring is a header without a content. */
 FUSEE_FN int request_interrupt(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), nothing = 0;
 	void *ring = fusee_bpf_map_lookup_elem(&sampler_wait_wakes, &cpu);
 
-	return ring ? bpf_ringbuf_output(ring, &nothing, sizeof(nothing),
-					 2 /* BPF_RB_FORCE_WAKEUP */)
-		    : -1;
+	return ring ? bpf_ringbuf_output(ring, &nothing, 0, 2 /* BPF_RB_FORCE_WAKEUP */) : -1;
 }
 
 FUSEE_OF_CORE int fusee_sampler_take_of(__u32 sampler, void *thread, __u64 weight, __u32 word0,
@@ -143,15 +149,14 @@ FUSEE_OF_CORE int fusee_sampler_take_of(__u32 sampler, void *thread, __u64 weigh
 		return -1; /* it was when the thread was remembered */
 	cpu->counts[WAIT_CHOSEN]++;
 	if (cpu->tid)
-		cpu->counts[WAIT_LATE]++;
+		count_unread(cpu, WAIT_LATE);
 	cpu->weight = weight;
 	cpu->words[0] = word0;
 	cpu->words[1] = word1;
 	READ_ONCE(cpu->tid) = task->pid; /* last: the interrupt may come inside of the next call */
 	if (!request_interrupt())
 		return 0;
-	cpu->tid = 0;
-	cpu->counts[WAIT_NO_ROOM]++;
+	count_unread(cpu, WAIT_NO_ROOM);
 	return -1;
 }
 
@@ -172,12 +177,12 @@ FUSEE_FN __u64 chosen_thread(void)
 
 		if (!tid || (tid == (__u32)ids && chosen))
 			continue;
-		c->tid = 0;
 		if (tid == (__u32)ids) {
+			c->tid = 0;
 			first->now = i;
 			chosen = ids;
 		} else {
-			c->counts[WAIT_LATE]++;
+			count_unread(c, WAIT_LATE);
 		}
 	}
 	return chosen;
@@ -189,10 +194,8 @@ FUSEE_FN void give_up(void)
 	for (__u32 i = 0; i < MAX_SAMPLERS && i < fusee_samplers; i++) {
 		struct wait_cpu *c = wait_cpu(i);
 
-		if (!c || !c->tid)
-			continue;
-		c->tid = 0;
-		c->counts[WAIT_NO_ROOM]++;
+		if (c && c->tid)
+			count_unread(c, WAIT_NO_ROOM);
 	}
 }
 

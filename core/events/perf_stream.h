@@ -98,8 +98,9 @@ struct perf_stream_counts {
 	uint64_t unfinished; /* periods of CPU time without a tick: of threads that ended, or
 				slept, before their first */
 	uint64_t invalid;    /* records of the BPF sampler of an unknown kind or a wrong size */
-	/* waits that were over before their stack was read, by the number of the sampler */
-	uint64_t late[LOSS_SAMPLERS];
+	/* waits that were over before their stack was read, and what they represent, by the number
+	 * of the sampler */
+	uint64_t late[LOSS_SAMPLERS], late_weight[LOSS_SAMPLERS];
 	uint64_t unwalked;  /* hits of probes while the CPU read the stack of another */
 	uint64_t throttled; /* how often the kernel stopped sampling for a while */
 	bool gaps;          /* skipped is counted from sample to sample, not from the total */

@@ -330,12 +330,13 @@ void stream_account_choose(struct perf_stream *s)
 
 /* ---- reading ---- */
 
-static uint64_t late_waits(const struct perf_stream *s, uint32_t sampler)
+static void count_late(const struct perf_stream *s, struct perf_stream_counts *c, uint32_t sampler)
 {
 	uint64_t counts[WAIT_RESULT_COUNT];
 
 	bpf_waits_counts(s->o.bpf, sampler, counts);
-	return counts[WAIT_LATE] + counts[WAIT_NO_ROOM];
+	c->late[sampler] = counts[WAIT_LATE] + counts[WAIT_NO_ROOM];
+	c->late_weight[sampler] = counts[WAIT_UNREAD];
 }
 
 static uint64_t unwalked_hits(const struct perf_stream *s)
@@ -364,8 +365,9 @@ void perf_stream_counts(struct perf_stream *s, struct perf_stream_counts *c)
 	c->gaps &= !a->missed.broken;
 	a->count(s, c);
 	for (uint32_t i = 0; i < s->o.wait_periods.n; i++) {
-		c->late[i] = late_waits(s, i);
-		raise_to(&c->late[i], &a->reported.late[i]); /* counts may not be readable */
+		count_late(s, c, i); /* counts may not be readable */
+		raise_to(&c->late[i], &a->reported.late[i]);
+		raise_to(&c->late_weight[i], &a->reported.late_weight[i]);
 	}
 	if (s->o.hit_period)
 		c->unwalked = unwalked_hits(s);

@@ -170,7 +170,7 @@ void loss_account_clear(struct loss_account *a)
 	for (uint32_t i = 0; i < a->n; i++)
 		a->counts[i].n = 0;
 	for (uint32_t i = 0; i < LOSS_SAMPLERS; i++)
-		a->late[i] = 0;
+		a->late[i] = a->late_weight[i] = 0;
 }
 
 void loss_account_list(const struct loss_account *a, enum loss_stage stage, struct buf *b)

@@ -90,7 +90,8 @@ struct loss_account {
 	uint64_t due, complete, truncated, lost;
 	struct loss_count counts[LOSS_MAX]; /* by reason; [LOSS_NONE]: complete */
 	uint32_t n;
-	uint64_t late[LOSS_SAMPLERS]; /* of LOSS_WAIT_LATE, by the number of the sampler */
+	/* Of LOSS_WAIT_LATE, by the number of the sampler: how many, and what they represent. */
+	uint64_t late[LOSS_SAMPLERS], late_weight[LOSS_SAMPLERS];
 };
 
 /* Starts an account in which nothing was due. */

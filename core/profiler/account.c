@@ -52,6 +52,7 @@ static void add_lost(struct loss_account *a, const struct perf_stream_counts *be
 
 		loss_account_add(a, LOSS_WAIT_LATE, late);
 		a->late[i] += late;
+		a->late_weight[i] += after->late_weight[i] - before->late_weight[i];
 	}
 	loss_account_add(a, LOSS_HIT_DURING_ANOTHER, after->unwalked - before->unwalked);
 }

@@ -59,8 +59,6 @@ struct build_lost build_lost_weights(const struct profiler *p, const struct buil
 		return lost;
 	lost.first = o->beside ? 2 : 1;
 	lost.weight = o->beside || p->choosers.n == 1 ? o->period_ns : 0;
-	for (uint32_t i = 0; i < p->choosers.n; i++)
-		lost.late[i] = p->wait_periods.at[i];
 	return lost;
 }
 

@@ -35,7 +35,7 @@ void build_losses(struct builder *b, const struct loss_account *a, const struct 
 		if (!late)
 			values[1] = (int64_t)(c->n * lost->weight);
 		for (uint32_t s = 0; late && s < PLUGIN_MAX_SAMPLERS; s++)
-			values[lost->first + s] = (int64_t)(a->late[s] * lost->late[s]);
+			values[lost->first + s] = (int64_t)a->late_weight[s];
 		add_lost(b, c, values);
 	}
 }

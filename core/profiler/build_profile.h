@@ -63,7 +63,6 @@ struct build_lost {
 	/* The type of late waits of sampler 0, those of sampler i are in the i-th behind; 0: they
 	 * are ticks as all others. */
 	uint32_t first;
-	uint64_t late[PLUGIN_MAX_SAMPLERS]; /* of one, by number of the sampler */
 };
 
 /* Of a profile with these options, by the periods. */

@@ -137,6 +137,10 @@ void build_window_losses(struct builder *b, const struct profiler_window *w,
 		build_losses(b, &w->losses, &lost);
 	} else {
 		lost.weight = account_part(w, o, &part);
+		if (o->part == BUILD_CHOSEN) {
+			lost.first = 1;
+			part.late_weight[0] = w->losses.late_weight[o->sampler];
+		}
 		build_losses(b, &part, &lost);
 	}
 }

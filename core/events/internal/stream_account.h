@@ -59,7 +59,8 @@ struct stream_account {
 		uint64_t failed; /* and for which the ring had no room */
 	} programs;
 	struct {
-		uint64_t ring_full, skipped, unfinished, unwalked, late[LOSS_SAMPLERS];
+		uint64_t ring_full, skipped, unfinished, unwalked, late[LOSS_SAMPLERS],
+			late_weight[LOSS_SAMPLERS];
 	} reported; /* the highest figures that were read */
 };
 
