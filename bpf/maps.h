@@ -160,7 +160,8 @@ struct sampler_settings {
 	X(WAIT_UNFOLLOWED, "unfollowed")      /* threads that wait, for which a map had no room */
 
 #define MAX_SAMPLERS 8u        /* of plugins, at once */
-#define WAIT_THREADS 16384u    /* whose waits are followed without storage of their own */
+#define WAIT_SLOTS 4096u       /* of threads, by the low bits of their ids */
+#define WAIT_THREADS 16384u    /* whose waits are followed without a slot or storage */
 #define WAIT_RING_BYTES 16384u /* 2,048 samples of a CPU between two readings */
 #define WAIT_NAME(name, text) name,
 
@@ -171,6 +172,7 @@ enum wait_result { WAIT_RESULTS(WAIT_NAME) WAIT_RESULT_COUNT };
 struct wait_cpu {
 	__u64 counts[WAIT_RESULT_COUNT];
 	__u64 weight;   /* in the sampler's unit */
+	__u64 random;   /* the next random number comes of it; 0: it has none yet */
 	__u32 words[2]; /* of the sampler's program */
 	__u32 tid;      /* 0: none, or its interrupt came */
 	__u32 now;      /* of sampler 0: the sampler whose sample is taken */

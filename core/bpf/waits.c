@@ -61,9 +61,6 @@ static int open_ring(int outer, uint32_t cpu, size_t page, struct wait_ring *r)
 
 _Static_assert(MAX_SAMPLERS == PLUGIN_MAX_SAMPLERS, "a map for each");
 
-#define WAITERS "sampler_waiters_"
-#define STORAGE "sampler_storage_"
-
 static char *map_scopes(int fd, uint32_t n)
 {
 	void *at = mmap(NULL, n * sizeof(struct fusee_scope), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -90,12 +87,13 @@ void waits_count(struct bpf_sampler *b, pid_t pid, uint32_t more)
 /* Is it a sampler's own map, of a number that is not used, or storage where there is none? */
 static bool is_unused(const char *name, uint32_t samplers, bool storage)
 {
-	bool is_storage = !strncmp(name, STORAGE, strlen(STORAGE));
+	static const char *const own[] = {"sampler_waiters_", "sampler_slots_", "sampler_storage_"};
 
-	if (!is_storage && strncmp(name, WAITERS, strlen(WAITERS)) != 0)
-		return false;
-	name += is_storage ? strlen(STORAGE) : strlen(WAITERS);
-	return strtoul(name, NULL, 10) >= samplers || (is_storage && !storage);
+	for (uint32_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		if (!strncmp(name, own[i], strlen(own[i])))
+			return strtoul(name + strlen(own[i]), NULL, 10) >= samplers ||
+			       (own[i] == own[2] && !storage);
+	return false;
 }
 
 /* Storage of threads is used by programs where kernel_has(task_pt_regs), as bpf/waiters.h says. */
