@@ -106,16 +106,13 @@ int sampler_inuse_free(struct user_regs *regs)
 
 /* ---- what is allocated ---- */
 
-/* A new id; 0: all were given. */
+/* The next id, not 0; after the last, the first again. 0: there is no map. */
 FUSEE_FN __u32 inuse_id(void)
 {
 	struct inuse_state *state = inuse_state();
-	__u32 id;
+	__u32 id = state ? (__sync_fetch_and_add(&state->ids, 1) + 1) & INUSE_IDS : 0;
 
-	if (!state || READ_ONCE(state->ids) >= INUSE_IDS)
-		return 0;
-	id = __sync_fetch_and_add(&state->ids, 1) + 1;
-	return id <= INUSE_IDS ? id : 0;
+	return state && !id ? INUSE_IDS : id;
 }
 
 /* What identifies the process's memory; 0: there is no room. */
@@ -261,14 +258,14 @@ int sampler_inuse_alloc(struct user_regs *regs)
 
 	if (bpf_get_func_ip(regs) != regs->rip)
 		return inuse_returned(regs);
-	p = probe_selected();
-	if (!p)
-		return INUSE_NO_END;
 	cookie = bpf_get_attach_cookie(regs);
 	c.ranked = cookie & 0xff;
 	c.bytes = cookie >> 8;
 	kind = ALLOC_KIND(c.ranked);
 	inuse_end_old(regs, kind, &call);
+	p = probe_selected();
+	if (!p) /* what was allocated while it was selected may be freed now */
+		return call.old && !inuse_await(regs, &call) ? INUSE_AT_END : INUSE_NO_END;
 	c.value = alloc_bytes(regs, kind);
 	if (!c.value)
 		return inuse_follow(regs, p, kind, &call);

@@ -11,7 +11,7 @@
 #define INUSE_CALLS 16384u    /* calls of allocators that are followed and have not returned */
 #define INUSE_SPACES 16384u   /* processes with such allocations */
 #define INUSE_COUNTS 65536u   /* of inuse_state.live; a power of 2 */
-#define INUSE_IDS 0x7fffffffu /* the largest id */
+#define INUSE_IDS 0x7fffffffu /* the largest id; all bits of ids */
 
 /* An allocation: where it is. */
 struct inuse_key {
@@ -39,8 +39,8 @@ struct inuse_call {
 
 /* Its only element. */
 struct inuse_state {
-	__u32 ids;  /* that were given: from 1 to INUSE_IDS; then none are */
-	__u32 full; /* allocations that were not followed: a map was full, or all ids were given */
+	__u32 ids;  /* that were given, by turns from 1 to INUSE_IDS */
+	__u32 full; /* allocations that were not followed: a map was full */
 	/* .. and since `new` has called no malloc(), or another thread came between. */
 	__u32 unreturned, pad;
 	/* By a hash of the key: how many entries there are. free() of other memory ends here. */

@@ -104,8 +104,8 @@ FUSEE_FN void count_rates(__u32 tgid, __u32 more)
 }
 #endif
 
-#ifdef SAMPLER_OF_PROBES
-/* By process: what its memory is called, until it execs or ends (inuse.h). */
+/* By process: what its memory is called, until it execs or ends (inuse.h). Written by the object of
+ * probes, while another may follow processes. */
 struct {
 	__uint(type, 1 /* HASH */);
 	__uint(max_entries, 1);
@@ -117,12 +117,6 @@ FUSEE_FN void forget_space(__u32 tgid)
 {
 	bpf_map_delete_elem(&sampler_spaces, &tgid);
 }
-#else
-FUSEE_FN void forget_space(__u32 tgid)
-{
-	(void)tgid;
-}
-#endif
 
 /* 0 or -1. */
 FUSEE_FN int put_rate(__u32 tgid, const struct process_rate *rate)

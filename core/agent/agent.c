@@ -163,7 +163,7 @@ static int open_sampling(struct agent *a, const struct plan *plan)
 	struct unwinder_choice unwinders = plan_unwinders(plan, list);
 	struct chooser_options choosers[PLAN_MAX_SAMPLERS];
 	static const struct probe_points found; /* none are known before processes are */
-	const uint64_t alloc_bytes = plan->samplers.alloc_bytes;
+	const uint64_t hit_bytes = plan_hit_bytes(plan);
 	const struct profiler_options o = {
 		.plugin_dir = a->o.plugin_dir,
 		.cache_dir = a->o.cache_dir,
@@ -173,7 +173,8 @@ static int open_sampling(struct agent *a, const struct plan *plan)
 		.choosers = {.at = choosers,
 			     .n = plan->samplers.n,
 			     .beside = true,
-			     .hits = {alloc_bytes ? &found : NULL, (uint32_t)alloc_bytes}},
+			     .hits = {hit_bytes ? &found : NULL, (uint32_t)hit_bytes,
+				      plan->samplers.inuse_bytes != 0}},
 		.stack_bytes = (uint32_t)plan->limits.stack_bytes,
 		.ring_bytes = plan->limits.ring_bytes,
 		.kernel = plan->kernel,

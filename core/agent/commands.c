@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "bpf/probes.h"
 #include "loss/loss.h"
 
 #define BLOCKED_NS 5000000000u /* a sink whose call takes longer is reported as blocked */
@@ -105,35 +104,6 @@ static void add_instances(const struct agent *a, struct json *j)
 	json_end(j);
 }
 
-static void count_file(void *arg, const char *path, const char *why)
-{
-	(void)arg;
-	(void)path;
-	(void)why;
-}
-
-/* Nothing where allocations are not sampled. */
-static void add_alloc(const struct agent *a, struct json *j)
-{
-	const struct agent_sampling *s = &a->sampling;
-	uint64_t hits[PROBE_RESULT_COUNT];
-	struct allocator_counts c;
-
-	if (!s->allocators)
-		return;
-	c = allocators_counts(s->allocators);
-	bpf_probes_counts(s->profiler.bpf, hits);
-	json_open(j, "alloc");
-	json_uint(j, "probed", c.now);
-	json_uint(j, "files", c.files);
-	json_uint(j, "unprobed", c.unprobed);
-	json_text(j, "error", c.err ? allocators_explain(c.err) : "");
-	json_uint(j, "unknown_files", allocators_unknown(s->allocators, count_file, NULL));
-	json_uint(j, "calls", hits[PROBE_HITS]);
-	json_uint(j, "bytes", hits[PROBE_VALUE]);
-	json_end(j);
-}
-
 static void add_budget(const struct agent *a, struct json *j)
 {
 	json_open(j, "budget");
@@ -175,7 +145,8 @@ static void on_status(void *arg, const char *word, struct control_reply *reply)
 	add_losses(a, &j);
 	json_uint(&j, "processes", n);
 	json_uint(&j, "profiled", profiled);
-	add_alloc(a, &j);
+	if (a->sampling.allocators)
+		allocators_json(a->sampling.allocators, &j);
 	add_instances(a, &j);
 	usage_cpu(&a->sampling.profiler, &cpu);
 	json_printf(&j, "cpu_s", "%.3f", cpu.agent);

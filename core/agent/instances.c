@@ -78,7 +78,8 @@ struct wait_periods instances_chosen_periods(const struct plan *plan)
 static bool same_samplers(const struct plan *a, const struct plan *b)
 {
 	bool same = a->samplers.n == b->samplers.n &&
-		    a->samplers.alloc_bytes == b->samplers.alloc_bytes;
+		    a->samplers.alloc_bytes == b->samplers.alloc_bytes &&
+		    a->samplers.inuse_bytes == b->samplers.inuse_bytes;
 
 	for (uint32_t i = 0; same && i < a->samplers.n; i++)
 		same = same_instance(a->samplers.list[i], b->samplers.list[i]) &&
@@ -164,8 +165,9 @@ static int new_window(struct attempt *t, const struct plan_instance *plan, struc
 		.profiler = &t->running->sampling->profiler,
 		.period_ns = profiler_period_ns(t->plan->hz),
 		.chosen_periods = instances_chosen_periods(t->plan),
-		.hit_period = (uint32_t)t->plan->samplers.alloc_bytes,
+		.hit_period = (uint32_t)plan_hit_bytes(t->plan),
 		.drain = drain,
+		.add_in_use = t->plan->samplers.inuse_bytes ? agent_sampling_add_in_use : NULL,
 		.labels = instances_labels_of,
 		.arg = t->running->sampling,
 		.built = t->running->built,

@@ -18,17 +18,6 @@
 
 /* ---- /metrics ---- */
 
-struct gauge {
-	const char *name, *help;
-	double value;
-};
-
-static void set_gauges(const struct gauge *gauges, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		metric_set(gauges[i].name, gauges[i].help, NULL, gauges[i].value);
-}
-
 static void set_losses(const struct agent *a)
 {
 	struct loss_account l;
@@ -52,7 +41,7 @@ static void set_processes(const struct profiler *p)
 	struct pipeline_stats s;
 
 	pipeline_stats(p->pipeline, &s);
-	const struct gauge gauges[] = {
+	const struct metric_gauge gauges[] = {
 		{"files", "Files that profiled processes map.", s.files},
 		{"files_refused", "Files that profiled processes map and that cannot be read.",
 		 s.refused},
@@ -68,12 +57,12 @@ static void set_processes(const struct profiler *p)
 		 "followed.",
 		 (double)s.paused},
 	};
-	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
+	metric_set_all(gauges, sizeof(gauges) / sizeof(*gauges));
 }
 
 static void set_made(const struct made_counts *c)
 {
-	const struct gauge gauges[] = {
+	const struct metric_gauge gauges[] = {
 		{"made_code_regions", "Memory with code made at run time that is followed.",
 		 (double)c->regions},
 		{"made_code_bytes", "Size in bytes of that code and its unwind tables.",
@@ -87,7 +76,7 @@ static void set_made(const struct made_counts *c)
 		 "Total number of times that code made at run time was not read, or has no table.",
 		 (double)c->failed},
 	};
-	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
+	metric_set_all(gauges, sizeof(gauges) / sizeof(*gauges));
 }
 
 static void set_sampling(const struct profiler *p)
@@ -98,7 +87,7 @@ static void set_sampling(const struct profiler *p)
 	pipeline_stats(p->pipeline, &s);
 	perf_stream_counts(p->stream, &counts);
 	set_made(&s.made);
-	const struct gauge gauges[] = {
+	const struct metric_gauge gauges[] = {
 		{"records_invalid_total",
 		 "Total number of records of the BPF sampler of an unknown kind or a wrong size.",
 		 (double)counts.invalid},
@@ -124,7 +113,7 @@ static void set_sampling(const struct profiler *p)
 		{"symbol_bytes", "Memory in bytes of symbols kept for further windows.",
 		 (double)symbolizer_bytes(p->symbolizer)},
 	};
-	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
+	metric_set_all(gauges, sizeof(gauges) / sizeof(*gauges));
 }
 
 static void set_bpf(struct bpf_sampler *bpf)
@@ -137,7 +126,7 @@ static void set_bpf(struct bpf_sampler *bpf)
 	for (uint32_t i = 0; i < TICK_RESULT_COUNT; i++)
 		metric_set("kernel_ticks", "Ticks that the BPF sampler handled, by result.",
 			   METRIC_LABELS("result", tick_result_texts[i]), (double)b.ticks[i]);
-	const struct gauge gauges[] = {
+	const struct metric_gauge gauges[] = {
 		{"kernel_table_bytes", "Size in bytes of the unwind tables in the kernel.",
 		 (double)b.table_bytes},
 		{"kernel_table_bytes_limit",
@@ -163,44 +152,13 @@ static void set_bpf(struct bpf_sampler *bpf)
 		 "forked.",
 		 b.unfollowed},
 	};
-	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
-}
-
-static void set_opener(const struct opener *o)
-{
-	struct opener_counts c;
-
-	opener_counts(o, &c);
-	const struct gauge gauges[] = {
-		{"opener_queries_total",
-		 "Total number of files and pieces of memory of targets that the opener was to "
-		 "open or "
-		 "read.",
-		 (double)c.queries},
-		{"opener_processes", "Opener processes that run.", c.processes},
-		{"opener_processes_stuck",
-		 "Opener processes that wait for a file system that does not answer.", c.stuck},
-		{"opener_copied_bytes",
-		 "Memory in bytes of copies of files on such file systems as can keep readers "
-		 "waiting.",
-		 (double)c.copied},
-	};
-	static const char help[] = "Total number of queries without an answer, by reason.";
-
-	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
-	metric_set("opener_queries_failed_total", help, METRIC_LABELS("reason", "timed out"),
-		   (double)c.timed_out);
-	metric_set("opener_queries_failed_total", help,
-		   METRIC_LABELS("reason", "others of its process or user timed out"),
-		   (double)c.refused);
-	metric_set("opener_queries_failed_total", help,
-		   METRIC_LABELS("reason", "others waited in that second"), (double)c.postponed);
+	metric_set_all(gauges, sizeof(gauges) / sizeof(*gauges));
 }
 
 static void set_agent(const struct agent *a)
 {
 	uint32_t profiled, n = decisions_processes(a->sampling.decisions, &profiled);
-	const struct gauge gauges[] = {
+	const struct metric_gauge gauges[] = {
 		{"processes", "Processes that run, without kernel threads.", n},
 		{"processes_profiled", "Processes that run and are profiled.", profiled},
 		{"targets", "Targets of all discovery instances.",
@@ -222,7 +180,7 @@ static void set_agent(const struct agent *a)
 				       "budget, its BPF programs.";
 	struct usage_cpu cpu;
 
-	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
+	metric_set_all(gauges, sizeof(gauges) / sizeof(*gauges));
 	metric_set("build_info", "A metric with the value 1, labelled with the version.",
 		   METRIC_LABELS("version", FUSEE_VERSION), 1);
 	usage_cpu(&a->sampling.profiler, &cpu);
@@ -234,7 +192,7 @@ static void set_agent(const struct agent *a)
 
 static void set_budget(const struct cpu_budget *b)
 {
-	const struct gauge gauges[] = {
+	const struct metric_gauge gauges[] = {
 		{"budget_cpus", "What the agent may use of a CPU; 0: without limit.", b->limit},
 		{"budget_used_cpus",
 		 "What the agent used of a CPU in the last minute, if it has a budget.",
@@ -244,7 +202,7 @@ static void set_budget(const struct cpu_budget *b)
 		 cpu_budget_share(b)},
 	};
 
-	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
+	metric_set_all(gauges, sizeof(gauges) / sizeof(*gauges));
 }
 
 static int get_metrics(void *arg, struct buf *body)
@@ -255,7 +213,9 @@ static int get_metrics(void *arg, struct buf *body)
 	set_sampling(&a->sampling.profiler);
 	set_processes(&a->sampling.profiler);
 	set_bpf(a->sampling.profiler.bpf);
-	set_opener(worker_opener(a->sampling.profiler.worker));
+	opener_metrics(worker_opener(a->sampling.profiler.worker));
+	if (a->sampling.allocators)
+		allocators_metrics(a->sampling.allocators);
 	set_agent(a);
 	set_budget(&a->budget);
 	return metrics_text(body) ? 503 : 200;

@@ -18,6 +18,7 @@
 #include "bpf/rates.h"
 #include "process/procfs.h"
 #include "pipeline/collector.h"
+#include "profiler/in_use_ledger.h"
 
 #define TICK_NS 250000000u
 #define TICKS (1000000000u / TICK_NS) /* a second */
@@ -35,7 +36,7 @@
 
 /* ---- samples ---- */
 
-static uint64_t slots_of(const struct agent_sampling *s, uint64_t sinks)
+uint64_t agent_sampling_slots(const struct agent_sampling *s, uint64_t sinks)
 {
 	uint64_t slots = 0;
 
@@ -86,11 +87,13 @@ static bool route(void *arg, const struct sample *sample, struct pipeline_route 
 		return false;
 	r->set = d->set;
 	set_weight(s, sample, r);
-	r->slots = slots_of(s, d->sinks);
+	r->slots = agent_sampling_slots(s, d->sinks);
 	if (s->more && d->profile && is_cpu)
 		r->slots |= s->more->slots(s->more->arg, d, sample->time);
 	if (r->slots && is_cpu)
 		decisions_add_cpu(s->decisions, sample->pid, r->weight_ns);
+	if (r->slots && sample->hit.followed)
+		r->slots |= in_use_ledger_slots(allocators_in_use(s->allocators));
 	return r->slots;
 }
 
@@ -382,6 +385,7 @@ static void on_tick(void *arg)
 	s->ticks++;
 	if (!second)
 		return;
+	in_use_ledger_prune(allocators_in_use(s->allocators));
 	discoveries_retry(s->discoveries);
 	decisions_tidy(s->decisions, now);
 	rates_tidy(s->rates, now);
@@ -482,6 +486,17 @@ static int open_profiler(struct agent_sampling *s, const struct profiler_options
 	return r ? EX_OSERR : 0;
 }
 
+static int open_hits(struct agent_sampling *s, bool in_use)
+{
+	int r = allocators_new(&s->allocators, &s->profiler);
+
+	if (!r && in_use)
+		r = allocators_follow(s->allocators);
+	if (r)
+		log_error("cannot start: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
 static void open_moves(struct agent_sampling *s)
 {
 	int r = s->profiler.bpf ? cgroup_moves_open(&s->moves) : 0;
@@ -524,10 +539,8 @@ int agent_sampling_open(struct agent_sampling *s, const struct profiler_options 
 
 	if (!r)
 		r = open_profiler(s, options);
-	if (!r && options->choosers.hits.probes && allocators_new(&s->allocators, &s->profiler)) {
-		log_error("cannot start: %s", strerror(ENOMEM));
-		r = EX_OSERR;
-	}
+	if (!r && options->choosers.hits.probes)
+		r = open_hits(s, options->choosers.hits.in_use);
 	if (!r) {
 		discoveries_set_opener(s->discoveries, worker_opener(s->profiler.worker));
 		open_moves(s);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frees what neither windows nor processes use. */
+/* What windows use: the rest is freed, and what is in use is added. */
 #include <string.h>
 
 #include "agent/internal/sampling.h"
 #include "base/assert.h"
 #include "pipeline/collector.h"
+#include "profiler/in_use_ledger.h"
 
 #define MAX_CLOSED (PLAN_MAX_SINKS * 5) /* windows that wait for symbols */
 #define SYMBOL_BYTES (16u << 20)        /* symbols that are kept for the next window */
@@ -51,4 +52,30 @@ void agent_sampling_sweep(struct agent_sampling *s, const struct collector *cons
 		u.n += s->more->pending(s->more->arg, all + n, MAX_CLOSED - n);
 	profiler_sweep(&s->profiler, all, u.n, SYMBOL_BYTES);
 	decisions_sweep(s->decisions, is_used, &u);
+}
+
+struct chosen {
+	const struct agent_sampling *sampling;
+	uint32_t slot;
+};
+
+static bool is_chosen(void *arg, const struct collected_process *p, uint32_t *set)
+{
+	const struct chosen *c = arg;
+	const struct decision *d = decisions_of(c->sampling->decisions, p->pid);
+
+	if (!d || !d->profile || !(agent_sampling_slots(c->sampling, d->sinks) >> c->slot & 1))
+		return false;
+	*set = d->set;
+	return true;
+}
+
+void agent_sampling_add_in_use(void *sampling, uint32_t slot, struct collector *c)
+{
+	const struct agent_sampling *s = sampling;
+	struct chosen chosen = {s, slot};
+
+	/* it logs and counts what is missing */
+	(void)in_use_ledger_add(allocators_in_use(s->allocators), c,
+				&(struct collector_carrying){.choose = is_chosen, .arg = &chosen});
 }

@@ -354,6 +354,12 @@ void metric_set(const char *name, const char *help, const struct metric_labels *
 	change(name, help, l, true, 0, value);
 }
 
+void metric_set_all(const struct metric_gauge *g, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		metric_set(g[i].name, g[i].help, NULL, g[i].value);
+}
+
 double metric_get(const char *name, const struct metric_labels *l)
 {
 	struct buf n = {0}, text = {0};

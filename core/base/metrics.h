@@ -27,6 +27,13 @@ struct metric_labels {
  * effect. */
 void metric_add(const char *name, const char *help, const struct metric_labels *, uint64_t add);
 void metric_set(const char *name, const char *help, const struct metric_labels *, double value);
+
+struct metric_gauge {
+	const char *name, *help;
+	double value;
+};
+/* metric_set() of each, without labels. */
+void metric_set_all(const struct metric_gauge *, size_t n);
 /* The current value; 0 if there is none. */
 double metric_get(const char *name, const struct metric_labels *);
 /* Removes every series with this label, of an instance that was closed. */

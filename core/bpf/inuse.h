@@ -24,8 +24,14 @@ int bpf_inuse_each(const struct bpf_sampler *, enum bpf_inuse_map,
 		   int (*each)(void *arg, const void *key, const void *value), void *arg);
 /* Removes what is in use with this id: its process has ended. Another may have its place by now. */
 void bpf_inuse_remove(const struct bpf_sampler *, const struct inuse_key *, uint32_t id);
-/* How many samples are not followed, since there was no room. */
-uint32_t bpf_inuse_unfollowed(const struct bpf_sampler *);
-/* .. and since they are of a `new` that calls no malloc(). */
-uint32_t bpf_inuse_unreturned(const struct bpf_sampler *);
+/* Removes the call of a thread that has ended; or the process's space: it has nothing in use. */
+void bpf_inuse_forget(const struct bpf_sampler *, enum bpf_inuse_map, const void *key);
+
+/* Samples that are not followed. */
+struct bpf_inuse_counts {
+	uint32_t unfollowed; /* there was no room */
+	uint32_t unreturned; /* of a `new` that calls no malloc() */
+};
+
+struct bpf_inuse_counts bpf_inuse_counts(const struct bpf_sampler *);
 #endif

@@ -178,9 +178,13 @@ static int size_maps(struct bpf_sampler *b)
 		const char *name;
 		uint32_t n;
 	} sizes[] = {
-		{"fusee_slabs", b->slabs.n},         {"fusee_frames", b->frames.n},
-		{"fusee_frame_states", b->frames.n}, {"sampler_chunks", b->chunks.n},
-		{"sampler_copies", possible_cpus()}, {"sampler_sent", sent_for_cpus()},
+		{"fusee_slabs", b->slabs.n},
+		{"fusee_frames", b->frames.n},
+		{"fusee_frame_states", b->frames.n},
+		{"sampler_chunks", b->chunks.n},
+		{"sampler_copies", possible_cpus()},
+		{"sampler_sent", sent_for_cpus()},
+		{"sampler_spaces", b->inuse.followed ? INUSE_SPACES : 1},
 	};
 	int r = allocate_on_demand(b);
 

@@ -140,7 +140,7 @@ static bool is_shared(const char *name)
 		"sampler_pids",   "sampler_rates",  "sampler_settings",   "sampler_threads",
 		"sampler_groups", "sampler_chunks", "sampler_output",     "sampler_wake",
 		"sampler_woken",  "sampler_sent",   "sampler_withdrawn",  "fusee_slabs",
-		"fusee_frames",   "fusee_abi",      "fusee_frame_states",
+		"fusee_frames",   "fusee_abi",      "fusee_frame_states", "sampler_spaces",
 	};
 
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(*names); i++)

@@ -70,6 +70,11 @@ struct unwinder_choice plan_unwinders(const struct plan *p, struct unwinder_opti
 		.without = (const char *const *)p->without, .options = list, .n = p->nunwinders};
 }
 
+uint64_t plan_hit_bytes(const struct plan *p)
+{
+	return p->samplers.inuse_bytes ? p->samplers.inuse_bytes : p->samplers.alloc_bytes;
+}
+
 void plan_free(struct plan *p)
 {
 	if (!p)

@@ -85,6 +85,7 @@ struct plan_samplers {
 	uint32_t n;
 	/* sample.alloc: of the bytes that are allocated one in so many is a sample; 0: none. */
 	uint64_t alloc_bytes;
+	uint64_t inuse_bytes; /* sample.inuse: likewise, and what is in use of them */
 };
 
 struct plan {
@@ -114,6 +115,8 @@ struct plan {
 struct unwinder_choice plan_unwinders(const struct plan *, struct unwinder_options *list);
 /* Frees the plan with its script. NULL is valid. */
 void plan_free(struct plan *);
+/* Of sample.alloc or sample.inuse: of how many bytes one is a sample; 0: of none. */
+uint64_t plan_hit_bytes(const struct plan *);
 /* Appends the plan as JSON, with defaults and places in the script, without secrets. 0, -ENOMEM. */
 int plan_json(const struct plan *, struct buf *);
 /* The member `options` of an instance, each with its value or default; secrets are hidden. */

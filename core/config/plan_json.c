@@ -196,9 +196,9 @@ static void put_sample(struct json *j, const struct plan *p)
 	json_flag(j, "threads", p->threads);
 	json_flag(j, "inlines", p->inlines);
 	json_end(j);
-	if (p->samplers.alloc_bytes) {
-		json_open(j, "alloc");
-		json_uint(j, "bytes", p->samplers.alloc_bytes);
+	if (plan_hit_bytes(p)) {
+		json_open(j, p->samplers.inuse_bytes ? "inuse" : "alloc");
+		json_uint(j, "bytes", plan_hit_bytes(p));
 		json_end(j);
 	}
 	for (uint32_t i = 0; i < p->samplers.n; i++) {

@@ -59,17 +59,18 @@ static const struct fusee_option cpu[] = {
 	 .doc = "Inlined functions are frames of their own, if debug information describes them."},
 };
 
-static const struct fusee_option alloc[] = {
-	{.name = "bytes",
-	 .type = FUSEE_SIZE,
-	 .offset = offsetof(struct plan, samplers.alloc_bytes),
-	 .def = "512KiB",
-	 .min = 1,
-	 .max = UINT32_MAX,
-	 .doc = "A sample for each so many bytes on average: an allocation of these and more is "
-		"one "
-		"for certain, smaller allocations are by chance. For all targets."},
-};
+/* A sample for each so many bytes, `of` struct plan. */
+#define SAMPLED_BYTES(of)                                                                        \
+	{                                                                                        \
+		.name = "bytes", .type = FUSEE_SIZE, .offset = offsetof(struct plan, of),        \
+		.def = "512KiB", .min = 1, .max = UINT32_MAX,                                    \
+		.doc = "A sample for each so many bytes on average: an allocation of these and " \
+		       "more is one for certain, smaller allocations are by chance. For all "    \
+		       "targets.",                                                               \
+	}
+
+static const struct fusee_option alloc[] = {SAMPLED_BYTES(samplers.alloc_bytes)};
+static const struct fusee_option inuse[] = {SAMPLED_BYTES(samplers.inuse_bytes)};
 
 static const char *const names[] = {[NAMES_LOCAL] = "local", [NAMES_SERVER] = "server", NULL};
 
@@ -321,6 +322,11 @@ const struct plan_settings plan_settings[SETTINGS_N] = {
 		 "Bytes and objects that targets allocate, by stack, as profiles beside those of "
 		 "CPU time: by probes at the allocators of the files that they map.",
 		 TABLE(alloc)},
+	[SETTINGS_SAMPLE_INUSE] =
+		{"sample.inuse",
+		 "What sample.alloc says, and of that what is in use when a window ends: allocated "
+		 "and not freed. It is instead of sample.alloc, and needs Linux 6.13.",
+		 TABLE(inuse)},
 	[SETTINGS_METRICS] = {"metrics", "The agent's own metrics, for Prometheus.",
 			      TABLE(metrics)},
 	[SETTINGS_CONTROL] = {"control", "The socket that fusee ctl connects to.", TABLE(control)},

@@ -160,9 +160,21 @@ static bool has_lost(const struct closed *closed, const struct build_options *o)
 	return !o->one_set && build_window_has_lost(&closed->window, o);
 }
 
+/* Is something of the profile in use, even if nothing was allocated? */
+static bool has_in_use(const struct collector *c, const struct build_options *o)
+{
+	size_t n, i = 0;
+	const struct followed_hit *hits = followed_at(&c->followed, &n);
+
+	while (i < n && !build_has(o, c, c->samples.entries[hits[i].sample].key))
+		i++;
+	return i < n;
+}
+
 static bool is_worth(const struct closed *closed, const struct build_options *o)
 {
-	return samples_of(closed->window.collector, o) || has_lost(closed, o);
+	return samples_of(closed->window.collector, o) || has_lost(closed, o) ||
+	       (o->in_use && has_in_use(closed->window.collector, o));
 }
 
 /* CPU time, what each sampler chose, and allocations are profiles of their own. */
@@ -173,8 +185,14 @@ static void put(struct closed *closed, bool one_set, uint32_t set)
 			     chosen = options_of(closed, BUILD_CHOSEN, one_set, set),
 			     hits = options_of(closed, BUILD_HITS, one_set, set);
 	uint32_t hit_period = closed->sink->context.hit_period;
-	bool any = hit_period && samples_of(closed->window.collector, &hits);
+	bool any;
 
+	hits.event = "alloc_space";
+	hits.hits = true;
+	hits.in_use = closed->sink->context.add_in_use;
+	hits.period_ns = hit_period;
+	any = hit_period && (samples_of(closed->window.collector, &hits) ||
+			     has_in_use(closed->window.collector, &hits));
 	if (!periods->n && !hit_period)
 		cpu.part = BUILD_ALL;
 	for (uint32_t i = 0; i < periods->n; i++) {
@@ -189,9 +207,6 @@ static void put(struct closed *closed, bool one_set, uint32_t set)
 		if (is_worth(closed, &chosen))
 			put_profile(closed, &chosen);
 	}
-	hits.event = "alloc_space";
-	hits.hits = true;
-	hits.period_ns = hit_period;
 	if (hit_period && is_worth(closed, &hits))
 		put_profile(closed, &hits);
 }
@@ -393,7 +408,9 @@ void sink_window_close_window(struct sink_window *sink)
 	if (profiler_close_window(sink->context.profiler, sink->slot, !sink->stopping, &w))
 		return; /* no memory: the window continues */
 	count(sink, "windows_total", "Total number of closed windows.", 1);
-	if (w.collector && w.collector->count)
+	if (w.collector && sink->context.add_in_use)
+		sink->context.add_in_use(sink->context.arg, sink->slot, w.collector);
+	if (w.collector && (w.collector->count || w.collector->followed.all.len))
 		symbolize_window(sink, &w);
 	else
 		collector_free(w.collector);

@@ -24,9 +24,12 @@ struct sink_window_context {
 	struct wait_periods chosen_periods;
 	uint32_t hit_period;      /* of allocations, which have profiles of their own; 0: none */
 	void (*drain)(void *arg); /* drains the rings into the open windows */
+	/* Adds what is in use to the collector of a slot's window, which was closed; NULL: that is
+	 * in no profile. */
+	void (*add_in_use)(void *arg, uint32_t slot, struct collector *);
 	/* The labels of a label set, valid until the next call. */
 	const struct fusee_label *(*labels)(void *arg, uint32_t set, uint32_t *n);
-	void *arg; /* of drain() and labels() */
+	void *arg; /* of these three */
 	/* Called with each profile of CPU time before the sink receives it; NULL is fine. */
 	void (*built)(void *built_arg, const struct plan_instance *, const struct fusee_profile *);
 	void *built_arg;

@@ -241,16 +241,18 @@ static int plugin_constructor(lua_State *L)
 	return 1;
 }
 
-/* sample.cpu {..}, sample.alloc {..}, and sample.NAME {..} of a sampler. Upvalue 1: the kind. */
+/* sample.cpu {..} and others of the core's, and sample.NAME {..} of a sampler. Upvalue 1: the kind.
+ */
 static int sample_constructor(lua_State *L)
 {
 	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
-	bool is_alloc = !strcmp(name, "alloc");
+	const struct plan_settings *g = plan_settings, *end = g + SETTINGS_METRICS;
 
-	if (strcmp(name, "cpu") != 0 && !is_alloc)
+	while (g < end && strcmp(g->name + strlen("sample."), name) != 0)
+		g++;
+	if (g == end)
 		return plugin_constructor(L);
-	lua_pushlightuserdata(
-		L, (void *)&plan_settings[is_alloc ? SETTINGS_SAMPLE_ALLOC : SETTINGS_SAMPLE_CPU]);
+	lua_pushlightuserdata(L, (void *)g);
 	lua_pushcclosure(L, configure, 1);
 	return 1;
 }

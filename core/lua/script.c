@@ -42,10 +42,15 @@ static void complete_plan(struct api *a, const struct script *s)
 				   "%s: it is sampled by BPF, not by the sampler "
 				   "'snapshot' of sample.cpu",
 				   p->samplers.list[0]->name);
-	if (p->samplers.alloc_bytes && p->sampler == SAMPLER_SNAPSHOT)
+	if (plan_hit_bytes(p) && p->sampler == SAMPLER_SNAPSHOT)
 		plan_builder_error(&a->builder, s->name,
-				   "sample.alloc: it is sampled by BPF, not by the sampler "
-				   "'snapshot' of sample.cpu");
+				   "sample.%s: it is sampled by BPF, not by the sampler "
+				   "'snapshot' of sample.cpu",
+				   p->samplers.inuse_bytes ? "inuse" : "alloc");
+	if (p->samplers.alloc_bytes && p->samplers.inuse_bytes)
+		plan_builder_error(&a->builder, s->name,
+				   "sample.inuse has what sample.alloc has: write only one of "
+				   "them");
 	if (!p->nsinks && !p->pulls.served && !a->builder.errors->n)
 		plan_builder_error(&a->builder, s->name,
 				   "no sink: say where profiles go, such as sink.pprof { dir = "

@@ -120,6 +120,7 @@ struct opener_counts {
 	uint32_t stuck;     /* of them, those that have not answered in time */
 };
 void opener_counts(const struct opener *, struct opener_counts *);
+void opener_metrics(const struct opener *); /* sets the metrics of the counts */
 
 /* The opener process: answers on the socket until the agent closes its end. For the hidden command
  * `fusee opener FD`. 0 or -errno. */

@@ -65,7 +65,9 @@ int pipeline_collect(const struct pipeline *p, struct collector *c, const struct
 				  *at = p->o.kept.times && walk ? &here : NULL;
 	struct collected_parts parts = {.set = route->set,
 					.tid = p->o.kept.threads ? (uint32_t)s->tid : 0};
-	const struct collected_hit hit = {parts.set, parts.tid, s->hit.value, s->hit.followed};
+	bool follows = !p->o.follower || c == p->slots[p->o.follower - 1];
+	const struct collected_hit hit = {parts.set, parts.tid, s->hit.value,
+					  follows ? s->hit.followed : 0};
 	int r;
 
 	if (s->chosen.is) {
@@ -101,6 +103,10 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 		struct collector *c = p->slots[__builtin_ctzll(slots)];
 		int r = c ? pipeline_collect(p, c, proc, s, route, comm, &p->walk, reason) : 0;
 
+		if (__builtin_ctzll(slots) + 1 == (int)p->o.follower) {
+			p->stats.unheld += r != 0; /* windows have it */
+			continue;
+		}
 		if (r == -E2BIG) {
 			worst = LOSS_PROFILE_FULL;
 			r = pipeline_collect(p, c, proc, s, route, "", NULL, worst);

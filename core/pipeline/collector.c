@@ -122,19 +122,28 @@ static uint64_t bytes_of(const struct dict *d)
 	return d->bytes + (uint64_t)d->n * ENTRY;
 }
 
-/* Charges the process with the bytes added since the last call. */
-static void charge(struct collector *c, uint32_t process)
+/* Counts the memory. Returns what has been added since the last call, without followed hits, whose
+ * number the BPF sampler limits. */
+static uint64_t account(struct collector *c)
 {
 	uint64_t bytes = frame_set_bytes(&c->frames) + bytes_of(&c->stacks) + bytes_of(&c->comms) +
 			 bytes_of(&c->processes) + bytes_of(&c->samples) +
 			 c->nsums * sizeof(*c->sums) + c->ncollected * sizeof(*c->collected) +
 			 bytes_of(&c->ids) + bytes_of(&c->texts) + c->nof_ids * sizeof(*c->of_ids) +
-			 c->times.len + c->followed.all.len;
+			 c->times.len;
+	uint64_t followed = c->followed.all.len, before = c->bytes,
+		 added = bytes - (before - c->followed.bytes);
 
-	c->collected[process].bytes += bytes - c->bytes;
-	memory.bytes += bytes - c->bytes;
-	memory.shared += c->own_limit ? 0 : bytes - c->bytes;
-	c->bytes = bytes;
+	c->bytes = bytes + followed;
+	c->followed.bytes = followed;
+	memory.bytes += c->bytes - before;
+	memory.shared += c->own_limit ? 0 : c->bytes - before;
+	return added;
+}
+
+static void charge(struct collector *c, uint32_t process)
+{
+	c->collected[process].bytes += account(c);
 }
 
 static bool is_full(const struct collector *c, uint32_t process)
@@ -258,11 +267,12 @@ int collector_add_parts(struct collector *c, const struct process *p,
 	return r;
 }
 
-/* The process of another collector. DICT_NONE: no memory. */
-static uint32_t adopt_process(struct collector *c, const struct collector *from, uint32_t process)
+/* The process of another collector, under this label set. DICT_NONE: no memory. */
+static uint32_t adopt_process(struct collector *c, const struct collector *from, uint32_t process,
+			      uint32_t set)
 {
-	const struct dict_entry *key = &from->processes.entries[process];
-	uint32_t id = dict_add(&c->processes, key->key, key->len);
+	const uint64_t *theirs = from->processes.entries[process].key, key[2] = {theirs[0], set};
+	uint32_t id = dict_add(&c->processes, key, sizeof(key));
 	struct collected_process *at;
 
 	if (id == DICT_NONE)
@@ -273,6 +283,7 @@ static uint32_t adopt_process(struct collector *c, const struct collector *from,
 	c->collected = at;
 	if (!at[id].pid) {
 		at[id] = from->collected[process];
+		at[id].set = set;
 		at[id].bytes = 0;
 	}
 	return id;
@@ -293,16 +304,28 @@ static uint32_t adopt_stack(struct collector *c, const struct collector *from, u
 	return stack ? dict_add(&c->stacks, ids, n * sizeof(ids[0])) : 0;
 }
 
-/* Adds a sample's key of another collector. *id: its id in samples. 0 or -ENOMEM. */
-static int adopt(struct collector *c, const struct collector *from, uint32_t sample, uint32_t *id)
+#define NOT_CARRIED UINT32_MAX
+
+/* Adds a sample's key of another collector. *id: its id in samples; or NOT_CARRIED. 0 or -ENOMEM.
+ */
+static int adopt(struct collector *c, const struct collector *from,
+		 const struct collector_carrying *o, uint32_t sample, uint32_t *id)
 {
 	struct sample_key k = *(const struct sample_key *)from->samples.entries[sample].key;
 	const struct dict_entry *comm = &from->comms.entries[k.comm];
+	uint32_t set = from->collected[k.process].set;
 	int r;
 
-	k.process = adopt_process(c, from, k.process);
+	*id = NOT_CARRIED;
+	if (o->choose && !o->choose(o->arg, &from->collected[k.process], &set))
+		return 0;
+	k.process = adopt_process(c, from, k.process, set);
 	if (k.process == DICT_NONE)
 		return -ENOMEM;
+	if (is_full(c, k.process)) {
+		c->followed.refused++;
+		return 0;
+	}
 	k.comm = dict_add(&c->comms, comm->key, comm->len);
 	k.stack = adopt_stack(c, from, k.stack);
 	c->last = (struct collected_last){0};
@@ -313,37 +336,45 @@ static int adopt(struct collector *c, const struct collector *from, uint32_t sam
 	return r;
 }
 
-/* The bytes stay on the account of their processes. */
-void collector_keep(struct collector *c, const uint32_t *ids, size_t n)
+int collector_keep(struct collector *c, const uint32_t *ids, size_t n)
 {
-	uint64_t before = c->followed.all.len, freed;
+	int r = followed_keep(&c->followed, ids, n);
 
-	followed_keep(&c->followed, ids, n);
-	freed = before - c->followed.all.len;
-	c->bytes -= freed;
-	memory.bytes -= freed;
-	memory.shared -= c->own_limit ? 0 : freed;
+	account(c);
+	return r;
 }
 
-int collector_carry(struct collector *c, const struct collector *from)
+int collector_carry(struct collector *c, const struct collector *from,
+		    const struct collector_carrying *o)
 {
 	/* by their ids: ours; 0: not adopted yet */
 	uint32_t *samples = calloc(from->samples.n, sizeof(*samples));
-	size_t n;
+	size_t *sums = calloc(from->samples.n, sizeof(*sums)); /* likewise: place in ours, and 1 */
+	size_t n, nours;
 	const struct followed_hit *hits = followed_at(&from->followed, &n);
-	int r = samples ? 0 : -ENOMEM;
+	int r = samples && sums ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !r && i < n; i++) {
-		struct followed_hit hit = hits[i];
+		struct followed_hit hit = hits[i], *ours = followed_at(&c->followed, &nours);
+		size_t *sum = &sums[hit.sample];
 
 		if (!samples[hit.sample])
-			r = adopt(c, from, hit.sample, &samples[hit.sample]);
+			r = adopt(c, from, o, hit.sample, &samples[hit.sample]);
+		if (r || samples[hit.sample] == NOT_CARRIED)
+			continue;
 		hit.sample = samples[hit.sample];
 		hit.ids = 0;
-		if (!r)
-			r = followed_add(&c->followed, &hit);
+		if (*sum) {
+			ours[*sum - 1].weight += hit.weight;
+			ours[*sum - 1].hits += hit.hits;
+			continue;
+		}
+		r = followed_add(&c->followed, &hit);
+		*sum = o->sums ? nours + 1 : 0;
 	}
+	account(c);
 	free(samples);
+	free(sums);
 	return r;
 }
 
@@ -431,39 +462,5 @@ int collector_without_ids(const struct collector *c, struct sample_sum **ret)
 		rest[k->sample].hits -= c->of_ids[i].hits;
 	}
 	*ret = rest;
-	return 0;
-}
-
-/* The row of collector_sort_times() in which the time is. */
-static uint32_t row_of(const struct collector *c, const struct collected_time *t)
-{
-	return t->ids ? c->samples.n + t->ids : t->sample;
-}
-
-int collector_sort_times(const struct collector *c, uint64_t **times, uint32_t **first)
-{
-	const struct collected_time *t = (const struct collected_time *)(const void *)c->times.p;
-	size_t n = c->times.len / sizeof(*t);
-	uint32_t *begin, rows = c->samples.n + c->ids.n;
-
-	*times = n ? calloc(n, sizeof(**times)) : NULL;
-	*first = begin = n ? calloc((size_t)rows + 2, sizeof(*begin)) : NULL;
-	if (!n)
-		return 0;
-	if (!*times || !begin || n > UINT32_MAX) {
-		free(*times);
-		free(begin);
-		*times = NULL;
-		*first = NULL;
-		return -ENOMEM;
-	}
-	/* begin[id + 1] counts up from the first time of the sample to that of the next */
-	for (size_t i = 0; i < n; i++)
-		begin[row_of(c, &t[i]) + 2]++;
-	for (uint32_t i = 2; i < rows + 2; i++)
-		begin[i] += begin[i - 1];
-	for (size_t i = 0; i < n; i++)
-		(*times)[begin[row_of(c, &t[i]) + 1]++] = c->start_wall_ns + t[i].time_ns -
-							  c->start_ns;
 	return 0;
 }

@@ -140,19 +140,25 @@ int collector_add_hit(struct collector *, const struct process *, const struct c
 int collector_add_parts(struct collector *, const struct process *, const struct collected_parts *,
 			const char *comm, const struct walk *, uint32_t reason,
 			const struct collected_at *at);
-/* Forgets followed hits that are not among these ids, which ascend. */
-void collector_keep(struct collector *, const uint32_t *ids, size_t n);
-/* Adds the followed hits of another collector, without counting them as samples again. 0 or
+/* followed_keep() of its hits. */
+int collector_keep(struct collector *, const uint32_t *ids, size_t n);
+
+/* Which followed hits of another collector are added, and how. */
+struct collector_carrying {
+	/* Those of this process, under label set *set, which is that of their samples; NULL: all.
+	 */
+	bool (*choose)(void *arg, const struct collected_process *, uint32_t *set);
+	void *arg;
+	bool sums; /* they have been followed to their end: one hit for each stack has their sums */
+};
+
+/* Adds followed hits of another collector, without counting them as samples again. 0 or
  * -ENOMEM. */
-int collector_carry(struct collector *, const struct collector *from);
+int collector_carry(struct collector *, const struct collector *from,
+		    const struct collector_carrying *);
 /* The samples that the last call has added carry these ids and labels. */
 void collector_set_ids(struct collector *, const struct sample_ids *);
 /* The sums of the samples that carry no ids, by id in samples; NULL: none do. The caller frees it.
  * 0 or -ENOMEM. */
 int collector_without_ids(const struct collector *, struct sample_sum **);
-/* The times of all samples, CLOCK_REALTIME ns, by sample: those of id i are (*times)[(*first)[i]]
- * and the following, up to (*first)[i + 1]; those that carry ids are not among them, but are those
- * of samples.n + the id in ids. The caller frees both; NULL: there are none. 0 or
- * -ENOMEM. */
-int collector_sort_times(const struct collector *, uint64_t **times, uint32_t **first);
 #endif

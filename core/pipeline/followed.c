@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/followed.h"
 
-#include <stdbool.h>
+#include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 int followed_add(struct followed_hits *f, const struct followed_hit *hit)
@@ -15,32 +16,43 @@ struct followed_hit *followed_at(const struct followed_hits *f, size_t *n)
 	return (struct followed_hit *)(void *)f->all.p;
 }
 
-static bool has(const uint32_t *ids, size_t n, uint32_t id)
+/* The place of the first that is not less; n: all are. */
+static size_t place_of(const uint32_t *ids, size_t n, uint32_t id)
 {
 	size_t lo = 0, hi = n;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (ids[mid] == id)
-			return true;
 		if (ids[mid] < id)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return false;
+	return lo;
 }
 
-void followed_keep(struct followed_hits *f, const uint32_t *ids, size_t n)
+int followed_keep(struct followed_hits *f, const uint32_t *ids, size_t n)
 {
 	size_t all, kept = 0;
 	struct followed_hit *hits = followed_at(f, &all);
+	uint8_t *taken = calloc(n + 1, 1); /* by place in ids */
 
-	for (size_t i = 0; i < all; i++)
-		if (has(ids, n, hits[i].id))
-			hits[kept++] = hits[i];
+	if (!taken)
+		return -ENOMEM;
+	for (size_t i = 0; i < all; i++) {
+		size_t at = place_of(ids, n, hits[i].id);
+
+		while (at < n && ids[at] == hits[i].id && taken[at])
+			at++;
+		if (at == n || ids[at] != hits[i].id)
+			continue;
+		taken[at] = 1;
+		hits[kept++] = hits[i];
+	}
 	f->all.len = kept * sizeof(*hits);
+	free(taken);
+	return 0;
 }
 
 struct followed_sum *followed_sums(const struct followed_hits *f, uint32_t nsamples, uint32_t nids)

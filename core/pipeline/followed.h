@@ -22,6 +22,8 @@ struct followed_hit {
 /* {0}: no hits. */
 struct followed_hits {
 	struct buf all; /* struct followed_hit */
+	/* Of the collector: of memory that it has counted; stacks of others that found no room. */
+	uint64_t bytes, refused;
 };
 
 /* What of a sample is in use. */
@@ -32,8 +34,9 @@ struct followed_sum {
 /* 0 or -ENOMEM. */
 int followed_add(struct followed_hits *, const struct followed_hit *);
 struct followed_hit *followed_at(const struct followed_hits *, size_t *n);
-/* Forgets hits that are not among these ids, which ascend. */
-void followed_keep(struct followed_hits *, const uint32_t *ids, size_t n);
+/* Forgets hits that are not among these ids, which ascend. Ids are given again after a long time:
+ * of hits with one id, the oldest stay, as many as there are of it. 0 or -ENOMEM. */
+int followed_keep(struct followed_hits *, const uint32_t *ids, size_t n);
 /* The sums of the hits, by row: a sample that carries no ids has its id, another nsamples and its
  * id in ids, which are less than nids. The caller frees it. NULL: no memory. */
 struct followed_sum *followed_sums(const struct followed_hits *, uint32_t nsamples, uint32_t nids);

@@ -158,6 +158,11 @@ void pipeline_set_threads(struct pipeline *p, bool threads)
 	p->o.kept.threads = threads;
 }
 
+void pipeline_follow_in(struct pipeline *p, uint32_t slot)
+{
+	p->o.follower = slot + 1;
+}
+
 struct files *pipeline_files(struct pipeline *p)
 {
 	return p->files;

@@ -58,6 +58,8 @@ struct pipeline_options {
 	const struct chooser_set *choosers;
 	/* Threads read mappings from /proc, because a target can block their reader. */
 	bool background;
+	/* The slot, and 1, whose collector alone has followed hits; 0: all have. */
+	uint32_t follower;
 };
 
 struct pipeline_stats {
@@ -85,6 +87,7 @@ struct pipeline_stats {
 	uint32_t unreadable; /* of them: known by their path only */
 	uint64_t mappings;   /* of followed processes */
 	uint64_t paused;     /* how often a process had too many mappings */
+	uint64_t unheld;     /* hits for which the collector that follows them had no room */
 };
 
 /* Worker and unwinders are borrowed. 0 or -ENOMEM. */
@@ -137,6 +140,7 @@ void pipeline_selection_changed(struct pipeline *, pid_t pid);
 /* Waits for the worker and unwinds all samples that wait. No sample may follow. */
 void pipeline_finish(struct pipeline *);
 void pipeline_set_threads(struct pipeline *, bool threads); /* from now on */
+void pipeline_follow_in(struct pipeline *, uint32_t slot);  /* likewise: options.follower */
 
 /* Puts a collector into a slot and returns the collector that was there, which the caller then
  * owns. NULL: none; samples that wait for the slot are dropped from it. Without options.route slot

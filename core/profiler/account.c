@@ -81,15 +81,20 @@ void profiler_account(const struct profiler *p, struct loss_account *a)
 	add_unstopped(p, a, &none.stop, &counts.stop);
 }
 
-void profiler_account_window(const struct profiler *p, const struct collector *c,
-			     const struct profiler_counts *before,
-			     const struct profiler_counts *after, struct loss_account *a)
+void profiler_account_nothing(const struct profiler *p, struct loss_account *a)
 {
 	struct pipeline_stats stats;
 
 	pipeline_stats(p->pipeline, &stats);
 	*a = *stats.account;
 	loss_account_clear(a);
+}
+
+void profiler_account_window(const struct profiler *p, const struct collector *c,
+			     const struct profiler_counts *before,
+			     const struct profiler_counts *after, struct loss_account *a)
+{
+	profiler_account_nothing(p, a);
 	add_lost(a, &before->events, &after->events);
 	add_unstopped(p, a, &before->stop, &after->stop);
 	for (uint32_t i = 1; i < c->samples.n; i++) {

@@ -18,6 +18,7 @@
 #include "pipeline/state.h"
 #include "profiler/internal/allocator_search.h"
 #include "profiler/internal/prepare.h"
+#include "profiler/in_use_ledger.h"
 #include "profiler/internal/process_tree.h"
 #include "profiler/profiler.h"
 
@@ -100,6 +101,7 @@ struct allocators {
 	struct profiler *profiler;
 	struct allocator_search *search;
 	struct background *background; /* removes probes */
+	struct in_use_ledger *in_use;  /* NULL: it is not followed, or the caller has it */
 	struct hashmap probed;         /* pid and file -> struct probed */
 	struct probed *first;
 	struct pollfd *polled; /* of those with probes */
@@ -124,6 +126,16 @@ int allocators_new(struct allocators **ret, struct profiler *p)
 		return -ENOMEM;
 	return allocator_search_new(&a->search, functions,
 				    FUNCTIONS - (bpf_inuse_is_followed(p->bpf) ? 0 : FREEING));
+}
+
+int allocators_follow(struct allocators *a)
+{
+	return in_use_ledger_new(&a->in_use, a->profiler);
+}
+
+struct in_use_ledger *allocators_in_use(const struct allocators *a)
+{
+	return a ? a->in_use : NULL;
 }
 
 /* Warns of a process that the target started: it ran before it could be probed. */
@@ -198,12 +210,20 @@ static bool poll_all(struct allocators *a)
 	return n && poll(a->polled, n, 0) >= 0;
 }
 
-/* What is followed may be freed by code that is mapped again, or is so and not known to be. */
+/* What is followed may be freed by code that is mapped again, or is so and not known to be. Of a
+ * process that is not selected any more it is followed no further. */
 static bool is_unmapped(const struct allocators *a, const struct probed *p)
 {
-	if (bpf_inuse_is_followed(a->profiler->bpf) && bpf_probes_are_put(&p->links))
+	const struct profiler *of = a->profiler;
+	uint32_t tgid = (uint32_t)(p->key >> 32);
+	bool late = a->now - p->seen_ns > UNMAPPED_NS;
+
+	if (!bpf_inuse_is_followed(of->bpf) || !bpf_probes_are_put(&p->links))
+		return late;
+	if (!late || !of->dynamic || pipeline_selects(of->pipeline, (pid_t)tgid))
 		return p->replaced;
-	return a->now - p->seen_ns > UNMAPPED_NS;
+	bpf_inuse_forget(of->bpf, BPF_INUSE_SPACES, &tgid);
+	return true;
 }
 
 static void drop_ended(struct allocators *a)
@@ -245,6 +265,7 @@ void allocators_free(struct allocators *a)
 	while (a->first)
 		drop(a, &a->first);
 	background_free(a->background);
+	in_use_ledger_free(a->in_use);
 	allocator_search_free(a->search);
 	hashmap_fini(&a->probed);
 	free(a->polled);
@@ -381,6 +402,11 @@ struct allocator_counts allocators_counts(const struct allocators *a)
 	c.files = allocator_search_found(a->search);
 	c.now = a->n;
 	return c;
+}
+
+void allocators_hits(const struct allocators *a, uint64_t counts[])
+{
+	bpf_probes_counts(a->profiler->bpf, counts);
 }
 
 uint32_t allocators_unknown(const struct allocators *a,

@@ -10,11 +10,17 @@
 #include <stdint.h>
 
 struct allocators;
+struct in_use_ledger;
+struct json;
 struct profiler;
 
 /* The profiler's BPF sampler was opened for probes; it is borrowed. 0 or -ENOMEM. */
 int allocators_new(struct allocators **ret, struct profiler *);
 void allocators_free(struct allocators *); /* before the profiler is closed; NULL is fine */
+/* What is in use is followed, for windows of a dynamic profiler. 0 or -errno. */
+int allocators_follow(struct allocators *);
+/* NULL: it is not. NULL is fine. */
+struct in_use_ledger *allocators_in_use(const struct allocators *);
 /* Probes what is known now and was not at the last call, and removes probes of what has ended: to
  * be called now and then. Does not wait. */
 void allocators_update(struct allocators *);
@@ -38,6 +44,11 @@ struct allocator_counts {
 const char *allocators_explain(int err);
 
 struct allocator_counts allocators_counts(const struct allocators *);
+/* The member `alloc` of an answer about an agent's state, and the metrics. */
+void allocators_json(const struct allocators *, struct json *);
+void allocators_metrics(const struct allocators *);
+/* What the BPF sampler has counted, by enum probe_result. */
+void allocators_hits(const struct allocators *, uint64_t counts[]);
 /* Calls each() for a few of the files of which it is not known whether they have an allocator.
  * Returns how many there are. */
 uint32_t allocators_unknown(const struct allocators *,

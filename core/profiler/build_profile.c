@@ -18,6 +18,7 @@
 #include "pipeline/state.h"
 #include "profiler/internal/build_chosen.h"
 #include "profiler/internal/build_texts.h"
+#include "profiler/internal/build_times.h"
 #include "profiler/profiler.h"
 #include "symbolizer/server_names.h"
 #include "symbols/symbols.h"
@@ -576,7 +577,7 @@ int build_profile(struct builder *b, const struct profiler *profiler, const stru
 		describe(&n);
 		build_resource(b, o);
 		add_program(&n);
-		r = collector_sort_times(c, &n.times, &n.first_time);
+		r = build_sort_times(c, &n.times, &n.first_time);
 		if (!r)
 			r = collector_without_ids(c, &n.rest);
 		if (!r)

@@ -24,7 +24,7 @@ void hits_set_bpf(const struct profiler_options *o, struct bpf_sampler_options *
 {
 	bpf->probes_beside = !hits_alone(o);
 	bpf->probes = hits_alone(o) ? o->kind->probes : o->choosers.hits.probes;
-	bpf->in_use = hits_alone(o) && o->kind->in_use;
+	bpf->in_use = hits_alone(o) ? o->kind->in_use : o->choosers.hits.in_use;
 	bpf->leaderless = bpf->probes && is_leaderless(o);
 }
 

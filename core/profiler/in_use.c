@@ -21,8 +21,7 @@ int in_use_read(struct in_use *u, const struct profiler *p, bool calls)
 
 static struct in_use_totals totals_of(const struct profiler *p, const struct collector *c)
 {
-	struct in_use_totals all = {.unfollowed = bpf_inuse_unfollowed(p->bpf),
-				    .unreturned = bpf_inuse_unreturned(p->bpf)};
+	struct in_use_totals all = {.lost = bpf_inuse_counts(p->bpf)};
 	size_t n;
 	const struct followed_hit *hits = followed_at(&c->followed, &n);
 
@@ -34,15 +33,19 @@ static struct in_use_totals totals_of(const struct profiler *p, const struct col
 	return all;
 }
 
-void in_use_keep(struct in_use *u, const struct profiler *p, struct collector *c)
+int in_use_keep(struct in_use *u, const struct profiler *p, struct collector *c)
 {
-	collector_keep(c, (const uint32_t *)(const void *)u->ids.p, u->ids.len / sizeof(uint32_t));
-	u->totals = totals_of(p, c);
+	int r = collector_keep(c, (const uint32_t *)(const void *)u->ids.p,
+			       u->ids.len / sizeof(uint32_t));
+
+	if (!r)
+		u->totals = totals_of(p, c);
+	return r;
 }
 
 int in_use_prune(struct in_use *u, const struct profiler *p)
 {
-	struct collector *c = pipeline_collector(p->pipeline, 0);
+	struct collector *c = pipeline_collector(p->pipeline, u->slot);
 	size_t n;
 	int r;
 
@@ -54,7 +57,7 @@ int in_use_prune(struct in_use *u, const struct profiler *p)
 	r = in_use_read(u, p, true);
 	if (r)
 		return r;
-	in_use_keep(u, p, c);
+	r = in_use_keep(u, p, c);
 	followed_at(&c->followed, &u->kept);
-	return 0;
+	return r;
 }

@@ -11,18 +11,19 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "bpf/inuse.h"
 
 struct collector;
 struct profiler;
 
 struct in_use_totals {
 	uint64_t bytes, objects;
-	uint32_t unfollowed; /* samples for which there was no room */
-	uint32_t unreturned; /* samples of a `new` that calls no malloc() */
+	struct bpf_inuse_counts lost;
 };
 
 /* {0}: nothing was read. */
 struct in_use {
+	uint32_t slot;               /* of the pipeline, whose collector has the followed hits */
 	struct buf ids;              /* uint32_t, ascending */
 	size_t kept;                 /* followed hits that the last in_use_prune() has kept */
 	struct in_use_totals totals; /* of the last in_use_keep() */
@@ -31,9 +32,9 @@ struct in_use {
 void in_use_fini(struct in_use *);
 /* Reads what is in use now; calls: also what calls are about to return. 0 or -errno. */
 int in_use_read(struct in_use *, const struct profiler *, bool calls);
-/* The collector has only followed hits that were in use at that time. */
-void in_use_keep(struct in_use *, const struct profiler *, struct collector *);
-/* Forgets what has been freed in the collector of slot 0, if that is worth its while. 0 or -errno.
- */
+/* The collector has only followed hits that were in use at that time. 0 or -ENOMEM. */
+int in_use_keep(struct in_use *, const struct profiler *, struct collector *);
+/* Forgets what has been freed in the collector of the slot, if that is worth its while. 0 or
+ * -errno. */
 int in_use_prune(struct in_use *, const struct profiler *);
 #endif

@@ -8,64 +8,86 @@
 #include "base/hashmap.h"
 #include "bpf/inuse.h"
 
-struct live {
-	struct inuse_key key;
-	struct inuse_block block;
+/* An entry of what is in use, or of calls: which process has which allocations. */
+struct entry {
+	union {
+		struct inuse_key at;
+		struct inuse_call_key call;
+	} key;
+	bool is_call;
+	uint32_t tgid;
+	struct inuse_block block, was; /* .id 0: none */
 };
 
 struct reading {
-	struct hashmap spaces; /* of processes that have not ended */
+	struct hashmap spaces; /* by process that has not ended: its space, as a pointer */
 	struct buf *ids;
-	struct buf live; /* struct live */
+	struct buf entries; /* struct entry */
 };
 
 static int add_space(void *arg, const void *key, const void *value)
 {
 	struct reading *r = arg;
-	uint32_t space;
+	uint32_t tgid, space;
 
-	(void)key;
+	memcpy(&tgid, key, sizeof(tgid));
 	memcpy(&space, value, sizeof(space));
-	return hashmap_put(&r->spaces, space, r);
+	return hashmap_put(&r->spaces, tgid, (void *)(uintptr_t)space);
 }
 
 static int add_live(void *arg, const void *key, const void *value)
 {
 	struct reading *r = arg;
-	struct live live;
+	struct entry e = {0};
 
-	memcpy(&live.key, key, sizeof(live.key));
-	memcpy(&live.block, value, sizeof(live.block));
-	return buf_add(&r->live, &live, sizeof(live));
-}
-
-static int add_block(struct reading *r, const struct inuse_block *block)
-{
-	return buf_add(r->ids, &block->id, sizeof(block->id));
+	memcpy(&e.key.at, key, sizeof(e.key.at));
+	memcpy(&e.block, value, sizeof(e.block));
+	e.tgid = e.key.at.tgid;
+	return buf_add(&r->entries, &e, sizeof(e));
 }
 
 static int add_call(void *arg, const void *key, const void *value)
 {
 	struct reading *r = arg;
+	struct entry e = {.is_call = true};
 	struct inuse_call call;
-	int err;
 
-	(void)key;
+	memcpy(&e.key.call, key, sizeof(e.key.call));
 	memcpy(&call, value, sizeof(call));
-	err = call.block.id ? add_block(r, &call.block) : 0;
-	return !err && call.old ? add_block(r, &call.was) : err;
+	e.tgid = (uint32_t)(e.key.call.ids >> 32);
+	e.block = call.block;
+	if (call.old)
+		e.was = call.was;
+	return buf_add(&r->entries, &e, sizeof(e));
+}
+
+static bool is_current(const struct reading *r, const struct entry *e)
+{
+	uintptr_t space = (uintptr_t)hashmap_get(&r->spaces, e->tgid);
+
+	return space && space == (e->block.id ? e->block.space : e->was.space);
+}
+
+static int add_block(struct reading *r, const struct inuse_block *block)
+{
+	return block->id ? buf_add(r->ids, &block->id, sizeof(block->id)) : 0;
 }
 
 static int add_blocks(const struct bpf_sampler *b, struct reading *r)
 {
-	const struct live *live = (const struct live *)(const void *)r->live.p;
+	const struct entry *e = (const struct entry *)(const void *)r->entries.p,
+			   *end = e + r->entries.len / sizeof(*e);
 	int err = 0;
 
-	for (size_t i = 0; !err && i < r->live.len / sizeof(*live); i++) {
-		if (hashmap_get(&r->spaces, live[i].block.space))
-			err = add_block(r, &live[i].block);
-		else
-			bpf_inuse_remove(b, &live[i].key, live[i].block.id);
+	for (; !err && e < end; e++) {
+		if (is_current(r, e)) {
+			err = add_block(r, &e->block);
+			err = err ? err : add_block(r, &e->was);
+		} else if (e->is_call) {
+			bpf_inuse_forget(b, BPF_INUSE_CALLS, &e->key.call);
+		} else {
+			bpf_inuse_remove(b, &e->key.at, e->block.id);
+		}
 	}
 	return err;
 }
@@ -97,6 +119,6 @@ int in_use_ids(const struct bpf_sampler *b, bool called, struct buf *ids)
 	if (!r && ids->len)
 		qsort(ids->p, ids->len / sizeof(uint32_t), sizeof(uint32_t), compare);
 	hashmap_fini(&reading.spaces);
-	buf_fini(&reading.live);
+	buf_fini(&reading.entries);
 	return r;
 }

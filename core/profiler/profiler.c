@@ -567,6 +567,8 @@ int profiler_close_window(struct profiler *p, uint32_t slot, bool more, struct p
 		profiler_account_window(p, w->collector, &p->window_start[slot],
 					&p->window_end[slot], &w->losses);
 		p->window_start[slot] = p->window_end[slot];
+	} else {
+		profiler_account_nothing(p, &w->losses);
 	}
 	return 0;
 }

@@ -40,6 +40,7 @@ struct profiler_memory {
 struct profiler_hits {
 	const struct probe_points *probes; /* borrowed until profiler_close(); NULL: none */
 	uint32_t period;
+	bool in_use; /* what they have allocated is followed until it is freed */
 };
 
 /* The samplers of plugins that choose samples, in the BPF sampler. */
@@ -133,7 +134,7 @@ struct profiler {
 struct profiler_window {
 	struct collector *collector; /* owned by the caller */
 	uint64_t end_ns;             /* CLOCK_MONOTONIC */
-	struct loss_account losses;  /* of its samples; zeros if `more` and no samples */
+	struct loss_account losses;  /* of its samples; nothing if `more` and no samples */
 };
 
 /* The CPU time between two ticks at this rate, in ns. */

@@ -118,14 +118,14 @@ static void print_in_use(const struct session *s)
 				? ": a process that has ended has no memory (-d ends a recording "
 				  "before)"
 				: "");
-	if (t->unfollowed)
+	if (t->lost.unfollowed)
 		log_warning("%u samples are not among what is in use: more than %u allocations "
 			    "were followed at once; a higher -c follows fewer",
-			    t->unfollowed, INUSE_LIVE);
-	if (t->unreturned > t->objects / LEAST_UNRETURNED)
+			    t->lost.unfollowed, INUSE_LIVE);
+	if (t->lost.unreturned > t->objects / LEAST_UNRETURNED)
 		log_warning("%u samples are not among what is in use: of an allocator whose "
 			    "operator new calls no malloc, memory of new is not followed",
-			    t->unreturned);
+			    t->lost.unreturned);
 }
 
 /* Why a target that ran has few samples or none. */
@@ -488,8 +488,8 @@ static void stats_in_use(const struct session *s, struct json *j)
 	json_open(j, "in_use");
 	json_uint(j, "bytes", t->bytes);
 	json_uint(j, "objects", t->objects);
-	json_uint(j, "unfollowed", t->unfollowed);
-	json_uint(j, "unreturned", t->unreturned);
+	json_uint(j, "unfollowed", t->lost.unfollowed);
+	json_uint(j, "unreturned", t->lost.unreturned);
 	json_end(j);
 }
 

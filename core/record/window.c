@@ -4,6 +4,7 @@
 
 int session_close_window(struct session *s, struct profiler_window *w)
 {
+	const struct collector_carrying all = {0};
 	struct profiler *p = &s->profiler;
 	/* what was allocated and is in no call any more has its record in the collector */
 	bool read = s->o.event.in_use && !in_use_read(&s->in_use, p, true);
@@ -11,8 +12,9 @@ int session_close_window(struct session *s, struct profiler_window *w)
 
 	if (r || !read || !w->collector)
 		return r;
-	in_use_keep(&s->in_use, p, w->collector);
+	if (in_use_keep(&s->in_use, p, w->collector))
+		return 0;
 	/* without memory for it the next window lacks it */
-	(void)collector_carry(pipeline_collector(p->pipeline, 0), w->collector);
+	(void)collector_carry(pipeline_collector(p->pipeline, 0), w->collector, &all);
 	return 0;
 }

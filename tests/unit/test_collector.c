@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "../../bpf/records.h"
+#include "profiler/internal/build_times.h"
 #include "test.h"
 
 #define LIMIT (4u << 20)
@@ -84,7 +85,7 @@ TEST(ids_behind_entries)
 	CHECK_INT(rest[1].count, 2);
 	CHECK_INT(rest[1].weight, 11 + 14);
 	free(rest);
-	CHECK_INT(collector_sort_times(c, &times, &first), 0);
+	CHECK_INT(build_sort_times(c, &times, &first), 0);
 	CHECK_INT(first[2] - first[1], 2);
 	CHECK_INT(times[first[1]], 101);
 	CHECK_INT(times[first[1] + 1], 104);
@@ -379,6 +380,7 @@ static uint64_t used(const struct collector *c, uint32_t number)
 TEST(followed)
 {
 	const uint32_t first[] = {2, 3, 5}, later[] = {3, 9};
+	const struct collector_carrying all = {0};
 	struct collector *c, *next;
 
 	CHECK_INT(collector_new(&c), 0);
@@ -392,7 +394,7 @@ TEST(followed)
 	CHECK_INT(used(c, 11), 200);
 	CHECK_INT(collector_new(&next), 0);
 	follow(next, 3, 11, 9);
-	CHECK_INT(collector_carry(next, c), 0);
+	CHECK_INT(collector_carry(next, c, &all), 0);
 	CHECK_INT(c->count, 6);
 	collector_free(c);
 	CHECK_INT(next->count, 1);

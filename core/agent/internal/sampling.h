@@ -82,6 +82,11 @@ void agent_sampling_set_share(struct agent_sampling *, uint8_t share);
 void agent_sampling_pause(struct agent_sampling *, bool pause);
 /* Disables sampling for good and drains the remaining samples. */
 void agent_sampling_stop(struct agent_sampling *);
+/* The bits of the slots of these sinks, which are bits of decision->sinks. */
+uint64_t agent_sampling_slots(const struct agent_sampling *, uint64_t sinks);
+/* Adds what is in use by the processes whose samples go to this slot now, under their labels now.
+ * sampling: struct agent_sampling. */
+void agent_sampling_add_in_use(void *sampling, uint32_t slot, struct collector *);
 /* Frees processes, files, symbols and label sets that nothing uses; closed: n collectors of sinks'
  * closed windows that are still to be built; those of `more` are added. */
 void agent_sampling_sweep(struct agent_sampling *, const struct collector *const *closed,

@@ -164,7 +164,7 @@ struct probes {
 struct inuse {
 	bool followed;             /* they are */
 	int alloc, free;           /* programs */
-	int live, calls, spaces;   /* maps */
+	int maps[4];               /* by enum bpf_inuse_map, and that of the state */
 	struct inuse_state *state; /* map, mapped */
 };
 

@@ -10,4 +10,6 @@
 void profiler_account_window(const struct profiler *, const struct collector *,
 			     const struct profiler_counts *before,
 			     const struct profiler_counts *after, struct loss_account *);
+/* Of no samples, with all reasons. */
+void profiler_account_nothing(const struct profiler *, struct loss_account *);
 #endif
