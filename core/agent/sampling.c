@@ -251,6 +251,7 @@ static void on_lost(void *arg)
 		   "Total number of times that process events were lost and /proc was read.", NULL,
 		   1);
 	s->lost = true;
+	decisions_lost(s->decisions);
 }
 
 static int decide_running(void *arg, pid_t pid)

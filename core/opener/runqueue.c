@@ -2,8 +2,8 @@
 #include "opener/internal/runqueue.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,15 +22,14 @@ int runqueue_open(pid_t pid)
 
 uint64_t runqueue_wait_ns(int fd)
 {
-	char text[128];
-	uint64_t waited = 0;
+	char text[128], *end;
 	ssize_t n = fd >= 0 ? pread(fd, text, sizeof(text) - 1, 0) : 0;
 
 	if (n <= 0)
 		return 0;
 	text[n] = '\0';
-	sscanf(text, "%*u %" SCNu64, &waited);
-	return waited;
+	strtoull(text, &end, 10); /* the time on a CPU */
+	return strtoull(end, NULL, 10);
 }
 
 bool runqueue_has(pid_t pid)

@@ -26,6 +26,7 @@ struct decisions {
 	uint64_t generation; /* of the targets when all processes were last decided */
 	bool missed;         /* a process may be unknown, or have no decision */
 	uint32_t round;      /* calls of decisions_tidy() */
+	uint32_t losses;     /* calls of decisions_lost() */
 	struct cgroup_namespace at;
 };
 
@@ -111,9 +112,17 @@ static struct tracked *begin(struct decisions *s, pid_t pid)
 	return t;
 }
 
+/* Of moves, and of losses, after which a pid may be another process's. 0: not counted. */
 static uint64_t count_moves(const struct decisions *s)
 {
-	return s->o.moves ? s->o.moves(s->o.arg) : 0;
+	uint64_t n = s->o.moves ? s->o.moves(s->o.arg) : 0;
+
+	return n ? n + s->losses : 0;
+}
+
+void decisions_lost(struct decisions *s)
+{
+	s->losses++;
 }
 
 /* 0 or -errno; *changed: the path differs from the last. */
@@ -122,7 +131,27 @@ static int read_cgroup(const struct decisions *s, struct tracked *t, bool *chang
 	uint64_t moves = count_moves(s);
 	int r = tracked_read_cgroup(t, &s->at, changed);
 
-	t->moves = r ? 0 : moves;
+	t->read.moves = r ? 0 : moves;
+	return r;
+}
+
+/* The control group of a process after its exec, which is that of before in most cases. cgroup: its
+ * path then, or NULL; was: when that was read. 0 or -errno. */
+static int find_cgroup(const struct decisions *s, struct tracked *t, char **cgroup,
+		       const struct cgroup_reading *was)
+{
+	uint64_t group = was->moves ? procfs_cgroup_id(t->pid) : 0;
+	bool changed;
+	int r = 0;
+
+	if (*cgroup && group && group == was->group && was->moves == count_moves(s)) {
+		t->cgroup = *cgroup;
+		t->read.moves = was->moves;
+		*cgroup = NULL;
+	} else {
+		r = read_cgroup(s, t, &changed);
+	}
+	t->read.group = group || !t->read.moves ? group : procfs_cgroup_id(t->pid);
 	return r;
 }
 
@@ -148,11 +177,13 @@ void decisions_execed(struct decisions *s, pid_t pid, const char *comm, uint64_t
 {
 	struct tracked *t = hashmap_get(&s->processes, (uint64_t)pid);
 	char *cgroup = t ? t->cgroup : NULL; /* of before the exec, or its parent's */
+	struct cgroup_reading was = {0};
 	uint64_t identity;
-	bool changed;
 
-	if (t)
+	if (t) {
 		t->cgroup = NULL;
+		was = t->read.moves ? t->read : t->inherited;
+	}
 	t = begin(s, pid);
 	if (!t)
 		goto out;
@@ -161,10 +192,12 @@ void decisions_execed(struct decisions *s, pid_t pid, const char *comm, uint64_t
 		decide_ended(s, t, comm, &cgroup, time_ns);
 		goto out;
 	}
-	if (t->identity && t->identity != identity)
-		set_decision(s, t, NULL, false); /* another process in this pid */
+	if (t->identity && t->identity != identity) { /* another process in this pid */
+		set_decision(s, t, NULL, false);
+		was.moves = 0;
+	}
 	t->identity = identity;
-	if (read_cgroup(s, t, &changed)) {
+	if (find_cgroup(s, t, &cgroup, &was)) {
 		t->cgroup = cgroup;
 		cgroup = NULL;
 	}
@@ -347,7 +380,7 @@ static bool is_thorough(const struct decisions *s)
  * the counter of moves. */
 static bool is_settled(const struct decisions *s, const struct tracked *t)
 {
-	return !is_thorough(s) && t->moves && t->moves == count_moves(s);
+	return !is_thorough(s) && t->read.moves && t->read.moves == count_moves(s);
 }
 
 /* Finds changes that no event reports, or that a lost event reported: a move to another control

@@ -39,6 +39,8 @@ void decisions_forked(struct decisions *, pid_t parent, pid_t child);
  * the time of its exec, as the kernel reported them, for a process that may have ended since; or
  * NULL, 0. */
 void decisions_execed(struct decisions *, pid_t pid, const char *comm, uint64_t time_ns);
+/* Events were lost: a pid may be of another process by now. */
+void decisions_lost(struct decisions *);
 void decisions_exited(struct decisions *, pid_t pid, uint64_t now_ns);
 /* Decides anew those processes whose targets changed. Cheap if none did. */
 void decisions_refresh(struct decisions *);

@@ -18,7 +18,7 @@ void tracked_reset(struct tracked *t)
 	free(t->program);
 	t->executable = t->cgroup = NULL;
 	t->program = NULL;
-	t->moves = 0;
+	t->read = t->inherited = (struct cgroup_reading){0};
 	t->known = t->kernel = false;
 }
 
@@ -28,6 +28,7 @@ void tracked_inherit(struct tracked *child, const struct tracked *parent)
 	child->known = parent->known;
 	memcpy(child->name, parent->name, sizeof(child->name));
 	child->cgroup = parent->cgroup ? strdup(parent->cgroup) : NULL;
+	child->inherited = parent->read.moves ? parent->read : parent->inherited;
 	child->executable = parent->executable ? strdup(parent->executable) : NULL;
 	child->program = parent->program ? malloc(sizeof(*child->program)) : NULL;
 	if (child->program)

@@ -34,26 +34,6 @@ static int pidfd_identity(int fd, uint64_t *identity)
 	return 0;
 }
 
-int procfs_identity(pid_t pid, uint64_t *identity)
-{
-	struct kept *kept = kept_of(pid);
-	int fd, r;
-
-	if (kept && kept->identity) {
-		*identity = kept->identity;
-		return 0;
-	}
-	fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	r = -errno;
-	if (fd >= 0) {
-		r = pidfd_identity(fd, identity);
-		close(fd);
-	}
-	if (!r && kept)
-		kept->identity = *identity;
-	return !r || r == -ESRCH ? r : procfs_start_ticks(pid, identity);
-}
-
 /* The kernel's linux/pidfd.h, which Debian 12 lacks; the size is part of the ioctl's number. */
 struct pidfd_info {
 	uint64_t mask, cgroup;
@@ -62,6 +42,7 @@ struct pidfd_info {
 
 #define PIDFD_INFO _IOWR(0xff, 11, struct pidfd_info) /* since Linux 6.13 */
 #define PIDFD_INFO_USERS 2u
+#define PIDFD_INFO_CGROUP 4u
 
 /* identity 0: there is none. Takes 4 us, reading /proc/PID/status 11 us. -errno also where the
  * status has the users. */
@@ -70,7 +51,7 @@ static int ask_users(pid_t pid, struct pidfd_info *info, uint64_t *identity)
 	static _Atomic bool lacks; /* the kernel is older */
 	int fd = lacks ? -1 : (int)syscall(SYS_pidfd_open, pid, 0), r = 0;
 
-	*info = (struct pidfd_info){.mask = PIDFD_INFO_USERS};
+	*info = (struct pidfd_info){.mask = PIDFD_INFO_USERS | PIDFD_INFO_CGROUP};
 	*identity = 0;
 	if (fd < 0)
 		return -ENOSYS;
@@ -102,13 +83,52 @@ static int find_users(pid_t pid, struct kept *to)
 		return r;
 	to->real = info.ruid;
 	to->effective = info.euid;
+	to->cgroup = info.mask & PIDFD_INFO_CGROUP ? info.cgroup : 0;
 	if (kept) {
 		kept->has_users = true;
 		kept->identity = to->identity;
 		kept->real = to->real;
 		kept->effective = to->effective;
+		kept->cgroup = to->cgroup;
 	}
 	return 0;
+}
+
+/* By a descriptor of the process, without its users. 0 or -errno. */
+static int open_identity(pid_t pid, uint64_t *identity)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0), r = -errno;
+
+	if (fd >= 0) {
+		r = pidfd_identity(fd, identity);
+		close(fd);
+	}
+	return r;
+}
+
+int procfs_identity(pid_t pid, uint64_t *identity)
+{
+	struct kept *kept = kept_of(pid), now;
+	int r;
+
+	/* its users are requested later, too */
+	if (kept && !kept->identity && !find_users(pid, &now) && now.identity)
+		kept->identity = now.identity;
+	if (kept && kept->identity) {
+		*identity = kept->identity;
+		return 0;
+	}
+	r = open_identity(pid, identity);
+	if (!r && kept)
+		kept->identity = *identity;
+	return !r || r == -ESRCH ? r : procfs_start_ticks(pid, identity);
+}
+
+uint64_t procfs_cgroup_id(pid_t pid)
+{
+	struct kept now;
+
+	return find_users(pid, &now) ? 0 : now.cgroup;
 }
 
 int procfs_identity_and_user(pid_t pid, uint64_t *identity, uid_t *real)

@@ -316,8 +316,8 @@ static int has_memory(pid_t tid, bool *has)
 	int r = (int)syscall(SYS_move_pages, tid, 0ul, NULL, NULL, NULL, 0);
 
 	*has = !r;
-	if (tid > 0 && (!r || errno == EINVAL))
-		return 0;
+	if (tid > 0 && (!r || errno == EINVAL || errno == ESRCH))
+		return r && errno == ESRCH ? -ESRCH : 0;
 	/* this user may not call it, or the kernel has no such call */
 	snprintf(path, sizeof(path), "/proc/%d/statm", (int)tid);
 	r = procfs_read_small(path, text, sizeof(text));
@@ -369,22 +369,35 @@ bool procfs_is_exiting(pid_t pid)
 	return has_memory(procfs_living_thread(pid), &has) || !has;
 }
 
+static ssize_t read_exe(pid_t tid, char *exe, size_t cap)
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)tid);
+	n = readlink(path, exe, cap - 1);
+	exe[n < 0 ? 0 : n] = '\0';
+	return n < 0 ? -errno : n;
+}
+
 ssize_t procfs_exe(pid_t pid, char *exe, size_t cap)
 {
 	struct kept *kept = kept_of(pid);
-	char path[64];
 	ssize_t n;
 
 	if (kept && kept->exe && kept->exe_len < cap) {
 		memcpy(exe, kept->exe, kept->exe_len + 1);
 		return (ssize_t)kept->exe_len;
 	}
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)procfs_living_thread(pid));
-	n = readlink(path, exe, cap - 1);
-	exe[n < 0 ? 0 : n] = '\0';
-	if (n < 0)
-		return -errno;
-	if (kept && (size_t)n < cap - 1) /* complete */
+	n = read_exe(pid, exe, cap);
+	if (n == -ENOENT) { /* its first thread has ended, or it has no memory */
+		pid_t thread = procfs_living_thread(pid);
+
+		n = thread != pid ? read_exe(thread, exe, cap) : n;
+	} else if (n >= 0 && kept) {
+		kept->has_leader = true;
+	}
+	if (kept && n >= 0 && (size_t)n < cap - 1) /* complete */
 		kept_take_exe(kept, exe, (size_t)n);
 	return n;
 }

@@ -50,6 +50,9 @@ int procfs_identity(pid_t pid, uint64_t *identity);
 /* procfs_identity() and the real user, where the kernel says both without being able to wait: since
  * Linux 6.13. 0 or -errno. */
 int procfs_identity_and_user(pid_t pid, uint64_t *identity, uid_t *real);
+/* A number of its control group of cgroup2, which no later group has; 0: the kernel, before 6.13,
+ * does not say it without being able to wait. */
+uint64_t procfs_cgroup_id(pid_t pid);
 /* From now on this thread keeps what it reads of the process: its leader, identity,
  * users and executable. While an event of the process is handled, several parts need the same, and
  * what changes meanwhile has an event of its own. 0: keeps nothing any more. */

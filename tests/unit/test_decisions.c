@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "base/hashmap.h"
 #include "policy/decisions.h"
+#include "process/procfs.h"
 #include "lib/str.h"
 
 #define NOBODY 5000000 /* no process has this number */
@@ -550,16 +551,18 @@ static bool write_file(const char *path, const char *format, ...)
 	return n > 0;
 }
 
-/* "": none can be made here */
-static void make_cgroup(char dir[256])
+/* own: below the hierarchy of version 1 that goes before cgroup2. "": none can be made here */
+static void make_cgroup(char dir[256], bool own)
 {
-	const char *roots[] = {"/sys/fs/cgroup/unified", "/sys/fs/cgroup"};
+	static const char *const all[][2] = {{"/sys/fs/cgroup/unified", "cgroup.controllers"},
+					     {"/sys/fs/cgroup", "cgroup.controllers"},
+					     {"/sys/fs/cgroup/systemd", "cgroup.sane_behavior"}};
 
-	for (int i = 0; i < 2; i++) {
-		snprintf(dir, 256, "%s/cgroup.controllers", roots[i]);
+	for (int i = own ? 2 : 0; i < (own ? 3 : 2); i++) {
+		snprintf(dir, 256, "%s/%s", all[i][0], all[i][1]);
 		if (access(dir, R_OK))
 			continue;
-		snprintf(dir, 256, "%s/fusee-test-%d", roots[i], (int)getpid());
+		snprintf(dir, 256, "%s/fusee-test-%d", all[i][0], (int)getpid());
 		if (!mkdir(dir, 0755))
 			return;
 	}
@@ -589,7 +592,7 @@ static double rate_after(const struct move *m)
 	double hz;
 	bool moved;
 
-	make_cgroup(dir);
+	make_cgroup(dir, false);
 	if (!*dir)
 		return 0;
 	child = sleeper(NULL);
@@ -639,6 +642,58 @@ TEST(moves_to_another_control_group)
 			SKIP("no control group can be made here (needs root and cgroup2)");
 		CHECK_INT(hz, all[i].hz);
 	}
+}
+
+/* A child that moves and then execs. own: in the hierarchy whose moves the number of a group does
+ * not show. Its rate in the end; 0: no control group can be made. */
+static double rate_after_exec(bool own, uint64_t counted, bool lost)
+{
+	char dir[256], procs[300], path[64];
+	struct world w;
+	pid_t child;
+	double hz;
+	bool moved;
+
+	make_cgroup(dir, own);
+	if (!*dir)
+		return 0;
+	child = sleeper(NULL);
+	snprintf(path, sizeof(path), "/fusee-test-%d", (int)getpid());
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", dir);
+	world_new(&w, true);
+	w.moves = 1;
+	put(&w, "c", (struct fusee_target){.match = FUSEE_MATCH_CGROUP, .cgroup = str(path)}, "db");
+	decisions_execed(w.d, getpid(), NULL, 0);
+	decisions_forked(w.d, getpid(), child);
+	moved = write_file(procs, "%d", (int)child);
+	w.moves += counted;
+	if (lost)
+		decisions_lost(w.d);
+	decisions_execed(w.d, child, NULL, 0);
+	end(child);
+	WAIT_FOR(!rmdir(dir));
+	CHECK(moved);
+	hz = hz_of(&w, child);
+	world_free(&w);
+	return hz;
+}
+
+/* An exec is no reason to read again what a move would have changed. */
+TEST(an_exec_in_another_control_group)
+{
+	double hz = rate_after_exec(false, 0, false);
+
+	if (!hz)
+		SKIP("no control group can be made here (needs root and cgroup2)");
+	CHECK_INT(hz, 97); /* it was put there when it began: no move is counted */
+	CHECK_INT(rate_after_exec(false, 1, false), 97);
+	hz = rate_after_exec(true, 1, false);
+	if (!hz)
+		SKIP("no control group of version 1 can be made here");
+	CHECK_INT(hz, 97);
+	CHECK_INT(rate_after_exec(true, 0, true), 97); /* the pid may be another process's */
+	if (procfs_cgroup_id(getpid()))
+		CHECK_INT(rate_after_exec(true, 0, false), 19); /* it was not read */
 }
 
 /* ---- many ---- */

@@ -16,6 +16,13 @@ struct program {
 	char compiler[256];
 };
 
+/* A reading of a control group's path. It is still right for a process that is in the same group of
+ * cgroup2 while nothing was moved. */
+struct cgroup_reading {
+	uint64_t moves; /* the counter of moves then; 0: unknown */
+	uint64_t group; /* procfs_cgroup_id(); 0: unknown */
+};
+
 struct tracked {
 	pid_t pid;
 	uint64_t identity; /* procfs_identity(); 0: not read yet */
@@ -26,7 +33,8 @@ struct tracked {
 	char *executable;                 /* path; NULL: unknown */
 	char *cgroup;                     /* NULL: unknown */
 	struct program *program;          /* NULL: its file was not read yet */
-	uint64_t moves;                   /* counter when cgroup was read; 0: unknown */
+	struct cgroup_reading read;       /* its own; moves 0: cgroup was not read of it */
+	struct cgroup_reading inherited;  /* of the parent, whose cgroup it has */
 	bool kernel;                      /* a kernel thread */
 	bool known;                       /* some discovery instance matched it */
 	bool reported;                    /* changed() succeeded for this process and decision */

@@ -13,6 +13,7 @@ struct kept {
 	bool has_leader;   /* its first thread has memory */
 	bool has_users;    /* real and effective are known */
 	uint64_t identity; /* 0: not known */
+	uint64_t cgroup;   /* with has_users; 0: not known */
 	uid_t real, effective;
 	char *exe; /* owned; NULL: not known */
 	size_t exe_len;

@@ -169,12 +169,14 @@ static int read_start(struct facts *f, const struct facts_source *from, uint32_t
 static int read_id(struct facts *f, const struct facts_source *from, uint32_t pid,
 		   struct passwd_cache *c)
 {
-	char text[64];
+	char text[64], *blank, *end;
 	int64_t n = from->text(from->in, pid, "id", 0, text, sizeof(text) - 1);
 	unsigned long user;
 
 	text[n > 0 ? n : 0] = '\0';
-	if (sscanf(text, "%" SCNu64 " %lu", &f->start_ticks, &user) != 2)
+	f->start_ticks = strtoull(text, &blank, 10);
+	user = strtoul(blank, &end, 10);
+	if (blank == text || end == blank)
 		return -ENOSYS;
 	return user_name(c, user, f->user, sizeof(f->user));
 }
