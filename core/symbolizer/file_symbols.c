@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbolizer/internal/file_symbols.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "symbolizer/internal/debug_files.h"
 
 #define TRY_NS 20000000000u
+#define MOST_FAILURES 5u /* for want of memory: then the addresses have no names */
 
 struct file_symbols *file_symbols_new(void)
 {
@@ -165,6 +167,12 @@ void file_symbols_count_try(struct file_symbols *f)
 		return;
 	f->tried_ns = now;
 	f->tries++;
+}
+
+bool file_symbols_try_again(struct file_symbols *f, int err)
+{
+	f->failures = err == -ENOMEM ? f->failures + 1 : 0;
+	return f->failures && f->failures <= MOST_FAILURES;
 }
 
 void file_symbols_note_late(struct file_symbols *f, const bool late[2], bool waited)

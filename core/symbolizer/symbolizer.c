@@ -305,7 +305,7 @@ static void symbolized(void *arg, int err, const char *text, const struct worker
 		return;
 	if (err == -EAGAIN) /* it is requested again by the next request */
 		debug_files_count_late("worker");
-	else if (f)
+	else if (f && !file_symbols_try_again(f, err))
 		keep_answer(q, f, err ? NULL : answer);
 	if (err || !request_table(q))
 		file_request_free(q);

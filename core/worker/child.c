@@ -108,6 +108,8 @@ bool child_has_ended(struct child *c, char *why, size_t len, bool *stuck)
 	while (got < 0 && errno == EINTR);
 	if (got) {
 		drain(c);
+		c->by_others = got > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+			       !c->killed;
 		if (why)
 			describe(c, status, why, len);
 		release(c);

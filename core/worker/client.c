@@ -192,6 +192,8 @@ static void on_ended(struct worker *w, struct slot *s, const char *why)
 		fail_or_wait(w, req, s->child.err == -ENOMEM ? -ENOMEM : -EIO, s->child.text, 1);
 	} else if (++req->deaths < MAX_DEATHS) {
 		s->next = req;
+	} else if (s->child.by_others) { /* as the kernel does where memory is short */
+		fail_or_wait(w, req, -ENOMEM, why, MAX_SHORTAGES);
 	} else if (!s->child.ready) {
 		snprintf(text, sizeof(text), "the worker does not start: %s", why);
 		fail(w, req, -EIO, text);

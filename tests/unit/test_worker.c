@@ -490,6 +490,36 @@ TEST_OF_NASTY(killed_in_the_middle_is_tried_again)
 	inspection_unref(b.i);
 }
 
+/* A process that others kill says nothing of the file: the request comes to its end, and the file
+ * is not refused. */
+TEST_OF_NASTY(killed_by_others_again_and_again)
+{
+	struct inspected a = {0}, b = {0};
+	int killed[3] = {0}, n = 0, fd = elf_with_entry(DO_TAKE_LONG);
+
+	CHECK_INT(worker_inspect(w, fd, "slow", NULL, answered, &a), 0);
+	while (worker_pending(w)) {
+		struct pollfd p = {.fd = worker_fd(w), .events = POLLIN};
+		int pid;
+
+		poll(&p, 1, 20);
+		worker_dispatch(w);
+		pid = worker_pid(w);
+		if (n < 3 && pid > 0 && (!n || pid != killed[n - 1])) {
+			killed[n++] = pid;
+			CHECK(!kill(pid, SIGKILL));
+		}
+	}
+	CHECK_INT(n, 3);
+	CHECK_INT(a.err, 0);
+	CHECK_INT(a.calls, 1);
+	CHECK_INT(worker_inspect(w, fd, "slow", NULL, answered, &b), 0);
+	CHECK_INT(worker_wait_until(w, 0), 0);
+	CHECK_INT(b.err, 0);
+	inspection_unref(a.i);
+	inspection_unref(b.i);
+}
+
 static void count_refused(void *arg, const char *name, const char *text, bool partly)
 {
 	printf("# refused%s: %s: %s\n", partly ? " partly" : "", name, text);

@@ -46,6 +46,7 @@ struct file_symbols {
 	bool no_fetched;   /* see debug_files_drop_fetched() */
 	bool late[2];      /* DEBUG_FILE, ALT_FILE: it was not opened in time, and may exist */
 	uint32_t tries;    /* to open late files */
+	uint32_t failures; /* requests in turn that failed for want of memory */
 	uint64_t tried_ns; /* when `tries` was counted last, CLOCK_MONOTONIC; 0: never */
 	bool has_table;    /* of names, on disk; see file_table.h */
 	uint8_t table_key[32];
@@ -67,6 +68,9 @@ void file_symbols_put_spans(struct file_symbols *, const struct worker_symbols *
 bool file_symbols_put_by_span(struct file_symbols *, uint64_t offset, uint64_t address);
 /* Counts a try to open late files. */
 void file_symbols_count_try(struct file_symbols *);
+/* After an answer, err its error: are the addresses requested again? For want of memory, a few
+ * times in turn. */
+bool file_symbols_try_again(struct file_symbols *, int err);
 /* Notes which files, late[DEBUG_FILE] and late[ALT_FILE], the symbols of a request lack. The note
  * stays until these files are tried again, whatever other requests have. waited: the request waited
  * for them, so the files count as missing now. */

@@ -20,6 +20,7 @@ struct child {
 	int err;              /* of a REPLY_READY that reports a failure; 0: none came */
 	char text[400];       /* of the same message */
 	bool ending, killed;  /* child_end() was called; SIGKILL was sent */
+	bool by_others;       /* it has ended by a SIGKILL that was not sent here */
 	uint64_t end_ns; /* CLOCK_MONOTONIC: when it is killed or, if it was, counts as stuck */
 };
 
