@@ -9,8 +9,9 @@
  * called, and what is allocated is added before malloc() has returned, so nothing else can have the
  * address between.
  *
- * The kernel replaces a return address for that, and no exception could pass. So `operator new`
- * that may throw is not followed to its end, but the malloc() that it calls.
+ * The kernel replaces a return address for that, and no exception could pass. Where a session of
+ * another process has a probe, it does so too, whatever is answered here. So `operator new` that
+ * may throw has no session: the malloc() that it calls is what is sampled and followed.
  */
 #ifndef BPF_INUSE_H
 #define BPF_INUSE_H
@@ -164,27 +165,64 @@ FUSEE_FN int inuse_returned(const struct user_regs *regs)
 	return 0;
 }
 
-/* No call in the last `new` has returned its memory. */
+/* The last `new` has called no malloc(). */
 FUSEE_FN void inuse_drop(struct probe_cpu *p)
 {
 	struct inuse_state *state = inuse_state();
 
-	if (p->awaited.ids && state)
+	if (p->awaited.tid && state)
 		__sync_fetch_and_add(&state->unreturned, 1);
-	p->awaited.ids = 0;
+	p->awaited.tid = 0;
 }
 
-/* Follows a call that asks for memory: to its end, or to that of a call in it. Returns what the
- * program answers. */
-FUSEE_FN int inuse_follow(const struct user_regs *regs, struct probe_cpu *p, __u32 kind,
-			  struct inuse_call *call)
+/* Is this call in the last `new`? */
+FUSEE_FN int inuse_is_awaited(const struct alloc_call *c, const struct probe_cpu *p)
 {
-	if (kind == ALLOC_THROWS) {
-		p->awaited.ids = call->block.id ? bpf_get_current_pid_tgid() : 0;
-		p->awaited.sp = regs->rsp;
-		p->awaited.block = call->block;
-		return INUSE_NO_END;
-	}
+	return p->awaited.tid == c->tid && c->sp < p->awaited.sp;
+}
+
+/* The running call. */
+FUSEE_FN void inuse_begin(const struct user_regs *regs, __u64 value, struct alloc_call *c)
+{
+	c->value = value;
+	c->tid = bpf_get_current_pid_tgid();
+	c->sp = regs->rsp;
+	c->lo = regs->rip;
+	if (fusee_bpf_probe_read_user(&c->returns, 8, (const void *)c->sp))
+		c->returns = 0;
+}
+
+/* Is a call of so many bytes a sample? */
+FUSEE_FN int inuse_is_chosen(__u64 value)
+{
+	struct sampler_settings *o = settings();
+	__u64 period = o ? READ_ONCE(o->probe_period) : 0;
+
+	return period && (value >= period || bpf_get_prandom_u32() * period < value << 32);
+}
+
+/* The begin of `operator new` that may throw, which this program never has return to the kernel. */
+SEC("uprobe")
+int sampler_inuse_throws(struct user_regs *regs)
+{
+	struct probe_cpu *p = probe_selected();
+	struct alloc_call c = {};
+
+	if (!p)
+		return 0;
+	c.ranked = bpf_get_attach_cookie(regs) & 0xff;
+	inuse_begin(regs, regs->rdi, &c);
+	if (inuse_is_awaited(&c, p) || alloc_is_jump(&c, &p->awaited))
+		return 0;
+	inuse_drop(p);
+	if (inuse_is_chosen(c.value))
+		p->awaited = c;
+	return 0;
+}
+
+/* Follows a call to its end. Returns what the program answers. */
+FUSEE_FN int inuse_follow(const struct user_regs *regs, __u32 kind, struct inuse_call *call)
+{
 	call->where = kind == ALLOC_POSIX ? regs->rdi : 0;
 	if ((call->block.id || call->old) && !inuse_await(regs, call))
 		return INUSE_AT_END;
@@ -198,17 +236,15 @@ FUSEE_FN int inuse_hit(struct user_regs *regs, struct probe_cpu *p, const struct
 {
 	struct sampler_settings *o = settings();
 	__u64 period = o ? READ_ONCE(o->probe_period) : 0, weight;
-	int answer, chosen;
+	int answer, chosen = inuse_is_chosen(c->value);
 
 	count_hit(p, PROBE_HITS, 1);
 	count_hit(p, PROBE_VALUE, c->value);
-	inuse_drop(p);
-	chosen = period && (c->value >= period || bpf_get_prandom_u32() * period < c->value << 32);
 	if (chosen) {
 		call->block.space = inuse_space(bpf_get_current_pid_tgid() >> 32);
 		call->block.id = call->block.space ? inuse_id() : 0;
 	}
-	answer = inuse_follow(regs, p, ALLOC_KIND(c->ranked), call);
+	answer = inuse_follow(regs, ALLOC_KIND(c->ranked), call);
 	if (!chosen)
 		return answer;
 	weight = call->block.id      ? RECORD_FOLLOWED(call->block.id, period)
@@ -216,21 +252,6 @@ FUSEE_FN int inuse_hit(struct user_regs *regs, struct probe_cpu *p, const struct
 				     : c->value;
 	probe_take(regs, p, c->value, weight, 0, answer);
 	return answer;
-}
-
-/* A call in another, maybe in a `new` that is a sample: it has the address. */
-FUSEE_FN int inuse_nested(const struct user_regs *regs, struct probe_cpu *p, __u32 kind)
-{
-	struct inuse_call call = {};
-
-	count_hit(p, PROBE_NESTED, 1);
-	if (!p->awaited.ids || p->awaited.ids != bpf_get_current_pid_tgid() ||
-	    p->awaited.sp < regs->rsp || kind == ALLOC_THROWS)
-		return INUSE_NO_END;
-	p->awaited.ids = 0;
-	call.block = p->awaited.block;
-	call.where = kind == ALLOC_POSIX ? regs->rdi : 0;
-	return inuse_await(regs, &call) ? INUSE_NO_END : INUSE_AT_END;
 }
 
 /* What realloc() is called with is freed, unless it fails; to 0 bytes, it is freed in any case. */
@@ -266,16 +287,17 @@ int sampler_inuse_alloc(struct user_regs *regs)
 	p = probe_selected();
 	if (!p) /* what was allocated while it was selected may be freed now */
 		return call.old && !inuse_await(regs, &call) ? INUSE_AT_END : INUSE_NO_END;
-	c.value = alloc_bytes(regs, kind);
+	inuse_begin(regs, alloc_bytes(regs, kind), &c);
+	if (inuse_is_awaited(&c, p))
+		p->awaited.tid = 0;
+	else
+		inuse_drop(p);
 	if (!c.value)
-		return inuse_follow(regs, p, kind, &call);
-	c.tid = bpf_get_current_pid_tgid();
-	c.sp = regs->rsp;
-	c.lo = regs->rip;
-	if (fusee_bpf_probe_read_user(&c.returns, 8, (const void *)c.sp))
-		c.returns = 0;
-	if (alloc_note(&c, p))
-		return inuse_nested(regs, p, kind);
+		return inuse_follow(regs, kind, &call);
+	if (alloc_note(&c, p)) {
+		count_hit(p, PROBE_NESTED, 1);
+		return inuse_follow(regs, kind, &call);
+	}
 	return inuse_hit(regs, p, &c, &call);
 }
 #endif

@@ -135,11 +135,8 @@ struct probe_cpu {
 	__u64 busy;     /* hits that are between their choice and the end of their walk */
 	struct alloc_call calls[ALLOC_DEPTH]; /* the newest that is not nested, and those in it */
 	__u64 depth;
-	/* Of the newest call, if that is a sample and a call in it will return its memory. */
-	struct {
-		__u64 ids, sp; /* its thread, and where its return address is; 0: there is none */
-		struct inuse_block block;
-	} awaited;
+	/* The newest `new`, if it would be a sample and has called no malloc() yet; tid 0: none. */
+	struct alloc_call awaited;
 	__u64 answer; /* of the program, when the walk has ended */
 };
 #endif

@@ -71,11 +71,19 @@ FUSEE_FN int alloc_is_called(const struct alloc_call *c, const struct alloc_call
 	return c->tid == by->tid && c->sp < by->sp && c->returns - by->lo < by->bytes;
 }
 
+/* Has the kernel replaced the return address, for a probe at the return, maybe of others? Its own
+ * is at the begin of a page. Only a jump comes to a function with such an address. */
+FUSEE_FN int alloc_is_replaced(__u64 returns)
+{
+	return !(returns & 0xfff);
+}
+
 /* Did a function of a known hit jump to the new call as its last act? Then the stack is as at its
  * begin, which is also so if one place calls both in turn: hence the ranks and the values. */
 FUSEE_FN int alloc_is_jump(const struct alloc_call *c, const struct alloc_call *from)
 {
-	return c->tid == from->tid && c->sp == from->sp && c->returns == from->returns &&
+	return c->tid == from->tid && c->sp == from->sp &&
+	       (c->returns == from->returns || alloc_is_replaced(c->returns)) &&
 	       c->value == from->value && ALLOC_RANK(c->ranked) < ALLOC_RANK(from->ranked);
 }
 

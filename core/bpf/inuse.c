@@ -6,16 +6,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "base/array.h"
 #include "bpf/internal/sampler_state.h"
 #include "bpf/probes.h"
-
-#define BATCH 4096u
+#include "programs/map_entries.h"
 
 #define STATE (BPF_INUSE_SPACES + 1)
 
@@ -30,7 +26,15 @@ static const struct map_kind {
 	[BPF_INUSE_SPACES] = {"sampler_spaces", sizeof(uint32_t), sizeof(uint32_t)},
 	[STATE] = {"sampler_inuse_state", 0, 0},
 };
-static const char *const programs[] = {"sampler_inuse_alloc", "sampler_inuse_free"};
+/* What is followed must be seen when it is freed, so that is attached first. */
+static const struct {
+	const char *name;
+	enum uprobe_link_type type;
+	enum probe_program at;
+} programs[] = {{"sampler_inuse_free", UPROBE_SESSION, PROBE_FREE},
+		{"sampler_inuse_alloc", UPROBE_SESSION, PROBE_ALLOC},
+		{"sampler_inuse_throws", UPROBE_MULTI, PROBE_THROWS}};
+#define PROGRAMS 3
 
 /* ---- opening ---- */
 
@@ -38,16 +42,17 @@ int inuse_prepare(const struct bpf_sampler *b, struct bpf_object *object)
 {
 	int r = 0;
 
-	for (size_t i = 0; !b->inuse.followed && !r && i <= STATE; i++) {
+	for (size_t i = 0; !r && i <= STATE; i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(object, maps[i].name);
 
 		if (i != BPF_INUSE_SPACES)
-			r = map ? bpf_map__set_autocreate(map, false) : -ENOENT;
+			r = map ? bpf_map__set_autocreate(map, b->inuse.followed) : -ENOENT;
 	}
-	for (size_t i = 0; !b->inuse.followed && !r && i < 2; i++) {
-		struct bpf_program *p = bpf_object__find_program_by_name(object, programs[i]);
+	for (size_t i = 0; !r && i < PROGRAMS; i++) {
+		struct bpf_program *p = bpf_object__find_program_by_name(object, programs[i].name);
 
-		r = p ? bpf_program__set_autoload(p, false) : -ENOENT;
+		r = p ? bpf_program__set_autoload(p, b->inuse.followed) : -ENOENT;
+		bpf_program__set_expected_attach_type(p, (enum bpf_attach_type)programs[i].type);
 	}
 	return r;
 }
@@ -55,14 +60,14 @@ int inuse_prepare(const struct bpf_sampler *b, struct bpf_object *object)
 int inuse_open(struct bpf_sampler *b, char **why)
 {
 	struct bpf_object *o = b->probes.object;
-	int *fd[2] = {&b->inuse.alloc, &b->inuse.free};
 	void *p;
 
 	for (size_t i = 0; i <= STATE; i++)
 		b->inuse.maps[i] = bpf_object__find_map_fd_by_name(o, maps[i].name);
-	for (size_t i = 0; i < 2; i++)
-		*fd[i] = bpf_program__fd(bpf_object__find_program_by_name(o, programs[i]));
-	if (!uprobe_link_has_sessions(b->inuse.alloc)) {
+	for (size_t i = 0; i < PROGRAMS; i++)
+		b->inuse.programs[i] = bpf_program__fd(
+			bpf_object__find_program_by_name(o, programs[i].name));
+	if (!uprobe_link_has_sessions(b->inuse.programs[0])) {
 		*why = strdup("memory in use needs uprobe sessions, which Linux has from 6.13 on");
 		return -ENOTSUP;
 	}
@@ -82,13 +87,15 @@ void inuse_close(struct bpf_sampler *b)
 
 /* ---- probes ---- */
 
-/* What is followed must be seen when it is freed. */
 int inuse_attach(const struct bpf_sampler *b, const struct probe_target *to,
 		 const struct probe_points *points)
 {
-	int r = probe_links_put(UPROBE_SESSION, b->inuse.free, points, PROBE_FREE, to);
+	int r = 0;
 
-	return r ? r : probe_links_put(UPROBE_SESSION, b->inuse.alloc, points, PROBE_ALLOC, to);
+	for (size_t i = 0; !r && i < PROGRAMS; i++)
+		r = probe_links_put(programs[i].type, b->inuse.programs[i], points, programs[i].at,
+				    to);
+	return r;
 }
 
 /* ---- what they have written ---- */
@@ -101,27 +108,7 @@ bool bpf_inuse_is_followed(const struct bpf_sampler *b)
 int bpf_inuse_each(const struct bpf_sampler *b, enum bpf_inuse_map map,
 		   int (*each)(void *arg, const void *key, const void *value), void *arg)
 {
-	const struct map_kind *m = &maps[map];
-	char *keys = malloc(BATCH * m->key), *values = malloc(BATCH * m->value);
-	uint64_t in = 0, out = 0; /* places in the map */
-	int r = keys && values ? 0 : -ENOMEM, end = 0;
-
-	for (bool first = true; !r && !end; first = false, in = out) {
-		uint32_t n = BATCH;
-
-		if (bpf_map_lookup_batch(b->inuse.maps[map], first ? NULL : &in, &out, keys, values,
-					 &n, NULL))
-			end = -errno;
-		if (end && end != -ENOENT) {
-			r = end;
-			break;
-		}
-		for (uint32_t i = 0; !r && i < n; i++)
-			r = each(arg, keys + i * m->key, values + i * m->value);
-	}
-	free(keys);
-	free(values);
-	return r;
+	return map_entries_each(b->inuse.maps[map], maps[map].key, maps[map].value, each, arg);
 }
 
 void bpf_inuse_remove(const struct bpf_sampler *b, const struct inuse_key *key, uint32_t id)

@@ -24,6 +24,15 @@ uint64_t probe_links_cookie(const struct probe_point *p, uint64_t number)
 	return p->program == PROBE_ALLOC ? ALLOC_COOKIE(p->kind, p->bytes) : number;
 }
 
+/* Memory that is followed may have its return addresses replaced, which no exception passes. */
+static bool is_of(const struct probe_point *p, enum uprobe_link_type type, enum probe_program which)
+{
+	bool throws = p->program == PROBE_ALLOC && ALLOC_KIND(p->kind) == ALLOC_THROWS;
+
+	return which == PROBE_THROWS ? throws
+				     : p->program == which && (type != UPROBE_SESSION || !throws);
+}
+
 int probe_links_put(enum uprobe_link_type type, int program, const struct probe_points *points,
 		    enum probe_program which, const struct probe_target *to)
 {
@@ -35,7 +44,7 @@ int probe_links_put(enum uprobe_link_type type, int program, const struct probe_
 	for (size_t i = 0; !r && i < points->n; i++) {
 		const struct probe_point *p = &points->at[i];
 
-		if (p->program != which)
+		if (!is_of(p, type, which))
 			continue;
 		words[at.n] = p->offset;
 		cookies[at.n] = probe_links_cookie(p, i + 1);

@@ -57,9 +57,9 @@ int probes_load_beside(struct bpf_sampler *b)
 	}
 	if (!r)
 		r = probes_size(b);
+	uprobe_link_set_type(object, b->probes.type);
 	if (!r)
 		r = inuse_prepare(b, object);
-	uprobe_link_set_type(object, b->probes.type);
 	return r ? r : bpf_object__load(object);
 }
 

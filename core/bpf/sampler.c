@@ -217,10 +217,10 @@ static int load(struct bpf_sampler *b, char **why)
 	b->probes.object = b->probes.sampled ? b->object : NULL;
 	if (!r && b->probes.sampled)
 		r = probes_size(b);
-	if (!r && b->probes.sampled && !b->probes.tracepoints)
-		r = inuse_prepare(b, b->object);
 	if (b->probes.sampled)
 		uprobe_link_set_type(b->object, b->probes.type);
+	if (!r && b->probes.sampled && !b->probes.tracepoints)
+		r = inuse_prepare(b, b->object);
 	if (!r)
 		r = sampler_object_exclude_languages(b, b->object);
 	if (!r && b->waits.beside)

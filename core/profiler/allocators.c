@@ -53,15 +53,16 @@ static const struct probe_function functions[] = {
 	ALLOCATES("pvalloc", ALLOC_NEW, 3),
 	ALLOCATES("mallocx", ALLOC_NEW, 3),
 	ALLOCATES("rallocx", ALLOC_REALLOC, 1),
-	/* operator new and new[], also nothrow, and with an alignment */
+	/* operator new and new[], also nothrow, which call those that throw, and with an alignment
+	 */
 	ALLOCATES("_Znwm", ALLOC_THROWS, 4),
 	ALLOCATES("_Znam", ALLOC_THROWS, 5),
-	ALLOCATES("_ZnwmRKSt9nothrow_t", ALLOC_NEW, 5),
-	ALLOCATES("_ZnamRKSt9nothrow_t", ALLOC_NEW, 6),
+	ALLOCATES("_ZnwmRKSt9nothrow_t", ALLOC_THROWS, 5),
+	ALLOCATES("_ZnamRKSt9nothrow_t", ALLOC_THROWS, 6),
 	ALLOCATES("_ZnwmSt11align_val_t", ALLOC_THROWS, 4),
 	ALLOCATES("_ZnamSt11align_val_t", ALLOC_THROWS, 5),
-	ALLOCATES("_ZnwmSt11align_val_tRKSt9nothrow_t", ALLOC_NEW, 5),
-	ALLOCATES("_ZnamSt11align_val_tRKSt9nothrow_t", ALLOC_NEW, 6),
+	ALLOCATES("_ZnwmSt11align_val_tRKSt9nothrow_t", ALLOC_THROWS, 5),
+	ALLOCATES("_ZnamSt11align_val_tRKSt9nothrow_t", ALLOC_THROWS, 6),
 	/* What frees: last, since it is looked for only where memory is followed. */
 	FREES("free"),
 	FREES("cfree"),

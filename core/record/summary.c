@@ -123,8 +123,8 @@ static void print_in_use(const struct session *s)
 			    "were followed at once; a higher -c follows fewer",
 			    t->lost.unfollowed, INUSE_LIVE);
 	if (t->lost.unreturned > t->objects / LEAST_UNRETURNED)
-		log_warning("%u samples are not among what is in use: of an allocator whose "
-			    "operator new calls no malloc, memory of new is not followed",
+		log_warning("%u samples are missing: of an allocator whose operator new calls no "
+			    "malloc, memory of new is not sampled (-e alloc samples it)",
 			    t->lost.unreturned);
 }
 

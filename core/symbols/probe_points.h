@@ -18,6 +18,7 @@ enum probe_program {
 	PROBE_TRACEPOINT, /* each hit of a raw tracepoint, whose name is the path, has the value 1
 			   */
 	PROBE_DESCRIBED,  /* as PROBE_CALL, with a filter of an argument that a note describes */
+	PROBE_THROWS,     /* those of PROBE_ALLOC of kind ALLOC_THROWS, where memory is followed */
 	PROBE_PROGRAMS
 };
 

@@ -163,7 +163,7 @@ struct probes {
 
 struct inuse {
 	bool followed;             /* they are */
-	int alloc, free;           /* programs */
+	int programs[3];           /* to free, to allocate, which may throw */
 	int maps[4];               /* by enum bpf_inuse_map, and that of the state */
 	struct inuse_state *state; /* map, mapped */
 };
