@@ -158,6 +158,25 @@ static void add_budget(const struct ctl *c, struct json_object *o, struct buf *o
 	buf_fini(&b);
 }
 
+/* Appends nothing where that is not followed. */
+static void add_in_use(struct json_object *in_use, struct buf *b)
+{
+	static const char *const reasons[] = {"unfollowed", "unreturned", "unheld", "uncarried",
+					      "failed"};
+	uint64_t lost = 0;
+	char number[32];
+
+	if (!json_object_is_type(in_use, json_type_object))
+		return;
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+		lost += answer_number(in_use, reasons[i]);
+	buf_printf(b, "; %s bytes were in use when the last window ended",
+		   text_number(number, answer_number(in_use, "bytes")));
+	if (lost)
+		buf_printf(b, "; %s samples are not among them (fusee_alloc_inuse_lost_total)",
+			   text_number(number, lost));
+}
+
 /* Appends nothing where allocations are not sampled. */
 static void add_alloc(const struct ctl *c, struct json_object *o, struct buf *out)
 {
@@ -178,6 +197,7 @@ static void add_alloc(const struct ctl *c, struct json_object *o, struct buf *ou
 	if (unknown)
 		buf_printf(&b, "; of %" PRIu64 " files it is not known whether they have one",
 			   unknown);
+	add_in_use(json_object_object_get(alloc, "in_use"), &b);
 	answer_line(out, c->width, "alloc", &b);
 	buf_fini(&b);
 }

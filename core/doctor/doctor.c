@@ -195,14 +195,15 @@ static void check_files(struct report *r)
  * both NULL, for CPU time. 0, or -errno with the reason. *links: probes of a process are one link.
  */
 static int try_bpf_sampler(struct fusee_instance *chooser, const struct probe_points *probes,
-			   char **why, bool *links)
+			   bool in_use, char **why, bool *links)
 {
 	const struct chooser_set choosers = {.at = {chooser}, .n = chooser ? 1 : 0};
 	struct bpf_sampler_options o = {.table_bytes = 1u << 20,
 					.chunks = 1,
 					.choosers = &choosers,
 					.probes = probes,
-					.probes_beside = probes};
+					.probes_beside = probes,
+					.in_use = in_use};
 	char *plugins = plugin_default_dir();
 	struct bpf_sampler *b = NULL;
 	struct plugin_set set = {0};
@@ -248,7 +249,7 @@ static void check_bpf(struct report *r)
 	char *why = NULL, *costs = NULL, line[128] = "", *end;
 	bool links;
 	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
-	int bpf = try_bpf_sampler(NULL, NULL, &why, &links);
+	int bpf = try_bpf_sampler(NULL, NULL, false, &why, &links);
 
 	if (f) {
 		if (!fgets(line, sizeof(line), f))
@@ -281,7 +282,7 @@ static void check_probes(struct report *r)
 	static const struct probe_points none;
 	char *why = NULL, *costs = NULL;
 	bool links, events = !access("/sys/bus/event_source/devices/uprobe/type", F_OK);
-	int err = try_bpf_sampler(NULL, &none, &why, &links);
+	int err = try_bpf_sampler(NULL, &none, false, &why, &links);
 
 	if (!err && !links && !events)
 		err = -EOPNOTSUPP;
@@ -301,6 +302,25 @@ static void check_probes(struct report *r)
 	free(why);
 }
 
+/* Allocations that are followed until they are freed. */
+static void check_in_use(struct report *r)
+{
+	static const struct probe_points none;
+	char *why = NULL, *costs = NULL;
+	bool links;
+	int err = try_bpf_sampler(NULL, &none, true, &why, &links);
+
+	if (err && asprintf(&costs, "record -e inuse and sample.inuse do not work (%s)",
+			    why ? why : strerror(-err)) < 0)
+		r->no_memory = true;
+	add(r, "memory in use", !err, costs,
+	    err == -EPERM || err == -EACCES
+		    ? "run fusee as root, or give it CAP_BPF and CAP_PERFMON"
+		    : NULL);
+	free(costs);
+	free(why);
+}
+
 static void check_sampler(struct report *r, const struct fusee_plugin *d)
 {
 	const struct chooser_options o = {.descriptor = d, .where = ""};
@@ -311,7 +331,7 @@ static void check_sampler(struct report *r, const struct fusee_plugin *d)
 	bool links;
 
 	if (!err)
-		err = try_bpf_sampler(in, NULL, &why, &links);
+		err = try_bpf_sampler(in, NULL, false, &why, &links);
 	if (err && asprintf(&costs, "record -e %s does not work (%s)", d->name,
 			    why ? why : strerror(-err)) < 0)
 		r->no_memory = true;
@@ -539,6 +559,7 @@ static void run_checks(struct report *r, struct probe_perf *perf)
 	check_bpf(r);
 	check_samplers(r);
 	check_probes(r);
+	check_in_use(r);
 	check_unwinders(r);
 }
 

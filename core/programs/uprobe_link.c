@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -66,7 +67,9 @@ static int try(enum uprobe_link_type type, int program, uint32_t pid)
 
 bool uprobe_link_has_sessions(int program)
 {
-	return try(UPROBE_SESSION, program, 0) == -EBADF;
+	const char *given = secure_getenv("FUSEE_UPROBE_LINKS"); /* for tests */
+
+	return (!given || strcmp(given, "0") != 0) && try(UPROBE_SESSION, program, 0) == -EBADF;
 }
 
 /* A kernel whose links are of processes refuses this pid before it looks at the path. */
