@@ -2,8 +2,9 @@
 /*
  * Memory that is held by known sites, for tests/run/inuse-agent. A line of the input is a command:
  * "+ N" allocates N times at each site, "- N" frees the N oldest of each, "r N" has as many of them
- * realloc()ed, "m N" allocates and frees a mark, which is one of two, "x" execs itself, the end
- * ends it. After each it writes "site objects bytes .." of what is held.
+ * realloc()ed, "d N" holds N others, each of a stack of its own, "m N" allocates and frees a mark,
+ * which is one of two, "x" execs itself, the end ends it. After each it writes "site objects bytes
+ * .." of what is held.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -47,6 +48,42 @@ APART static void *grown(void)
 
 	NO_TAIL_CALL;
 	return p;
+}
+
+/* As many stacks as there are numbers of so many bits. */
+#define BITS 14
+APART static void *one(size_t bits, unsigned int depth);
+
+APART static void *zero(size_t bits, unsigned int depth)
+{
+	void *p = !depth     ? malloc(30000) /* more than a period */
+		  : bits & 1 ? one(bits >> 1, depth - 1)
+			     : zero(bits >> 1, depth - 1);
+
+	NO_TAIL_CALL;
+	return p;
+}
+
+APART static void *one(size_t bits, unsigned int depth)
+{
+	void *p = !depth     ? malloc(30000)
+		  : bits & 1 ? one(bits >> 1, depth - 1)
+			     : zero(bits >> 1, depth - 1);
+
+	NO_TAIL_CALL;
+	return p;
+}
+
+static void *deep[1 << BITS];
+static size_t ndeep, number;
+
+/* The others are freed. */
+static void hold_deep(size_t n)
+{
+	while (ndeep)
+		free(deep[--ndeep]);
+	while (ndeep < n && ndeep < 1 << BITS)
+		deep[ndeep++] = zero(number++, BITS);
 }
 
 /* More than a period. Records are read in their order: those before such a one have been, too. */
@@ -122,7 +159,7 @@ int main(int argc, char **argv)
 		for (size_t i = 0; i < SITES; i++)
 			printf("%s %zu %zu ", sites[i].name, sites[i].n - sites[i].first,
 			       (sites[i].n - sites[i].first) * sites[i].bytes);
-		puts("");
+		printf("zero %zu %zu\n", ndeep, ndeep * 30000);
 		fflush(stdout);
 		if (!fgets(line, sizeof(line), stdin))
 			return 0;
@@ -137,6 +174,8 @@ int main(int argc, char **argv)
 		}
 		if (*line == 'x')
 			execv("/proc/self/exe", argv);
+		if (*line == 'd')
+			hold_deep(n);
 		if (*line == 'm')
 			n & 1 ? odd() : even();
 	}
