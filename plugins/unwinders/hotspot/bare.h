@@ -29,7 +29,7 @@ FUSEE_FN __u64 sender_sp(const struct fusee_unwind *u)
  * caller's; 0: no return address was found. */
 static int leave_bare(struct fusee_unwind *u, __u32 moved)
 {
-	__u64 sender = moved ? sender_sp(u) : 0, pc;
+	__u64 sender = moved ? sender_sp(u) : 0, pc, top;
 
 	if (!AT(u, &pc, u->sp) && is_behind_call(u, pc)) {
 		to_caller(u, pc, sender > u->sp + 8 ? sender : u->sp + 8);
@@ -37,6 +37,9 @@ static int leave_bare(struct fusee_unwind *u, __u32 moved)
 	}
 	pc = u->regs[FUSEE_X86_RAX];
 	if (u->valid_regs >> FUSEE_X86_RAX & 1 && sender > u->sp && is_behind_call(u, pc)) {
+		/* the code may have put it in both, and the stack's pointer in r13 */
+		if (!AT(u, &top, sender) && top == pc)
+			sender += 8;
 		to_caller(u, pc, sender);
 		return 1;
 	}
@@ -48,18 +51,49 @@ FUSEE_PART(fusee_hotspot_leave_bare, leave_bare)
 #define IS_JNI_GETTER TEXT8('j', 'n', 'i', '_', 'f', 'a', 's', 't')
 #define IS_ADAPTER TEXT8('I', '2', 'C', '/', 'C', '2', 'I', ' ')
 
-/* Is the adapter's mov %rsp,%r13, which saves the caller's sp, still ahead? */
+/* mov %rsp,%r13, which saves the caller's sp */
+FUSEE_FN int is_note(const __u8 *c)
+{
+	return (c[0] == 0x4c && c[1] == 0x8b && c[2] == 0xec) ||
+	       (c[0] == 0x49 && c[1] == 0x89 && c[2] == 0xe5);
+}
+
+/* Is the adapter's mov %rsp,%r13 right ahead? */
 FUSEE_FN int is_before_note(struct fusee_unwind *u)
 {
 	struct near *n = near(u);
 
-	if (!n || fusee_read(u, n->code, CODE_BYTES, u->pc - CODE_BEFORE))
+	if (!n || fusee_read(u, n->code, CODE_BYTES, u->pc))
 		return 1;
 	for (__u32 i = 0; i < CODE_BYTES - CODE_BEFORE - 2; i++)
-		if ((byte(n, i) == 0x4c && byte(n, i + 1) == 0x8b && byte(n, i + 2) == 0xec) ||
-		    (byte(n, i) == 0x49 && byte(n, i + 1) == 0x89 && byte(n, i + 2) == 0xe5))
+		if (is_note(n->code + i))
 			return 1;
 	return 0;
+}
+
+#define NOTE_UNKNOWN 2
+#define REACH (sizeof(((struct near *)0)->code) - 3)
+
+/* Has the adapter noted the caller's sp in r13? Before that r13 has the sp of an earlier call. The
+ * part to compiled code comes first, and ends with jmp *%r11; the other part may ask a lot before
+ * its own note. */
+FUSEE_FN int has_noted(struct fusee_unwind *u)
+{
+	struct near *n = near(u);
+	__u32 noted = NOTE_UNKNOWN;
+
+	if (!n || fusee_read(u, n->code, sizeof(n->code), u->pc - REACH))
+		return 0;
+	for (__u32 i = 0; i < REACH - 2; i++) {
+		const __u8 *c = n->code + i;
+
+		if (is_note(c))
+			noted = 1;
+		else if (c[0] == 0x41 && c[1] == 0xff && c[2] == 0xe3)
+			noted = 0;
+		noted = forget(n, 0, noted);
+	}
+	return noted == NOTE_UNKNOWN ? !is_before_note(u) : noted == 1;
 }
 
 /* An adapter to compiled code: r13 is the interpreter's sp, above the return address, which leads
@@ -84,25 +118,57 @@ FUSEE_FN int leave_moved(struct fusee_unwind *u)
  */
 static int leave_adapter(struct fusee_unwind *u, __u32 unused)
 {
-	int before = is_before_note(u);
+	int noted = has_noted(u);
 
 	(void)unused;
-	if (FUSEE_CALL(fusee_hotspot_leave_bare, u, !before) == 1)
+	if (FUSEE_CALL(fusee_hotspot_leave_bare, u, noted) == 1)
 		return 1;
-	return !before && leave_moved(u);
+	return noted && leave_moved(u);
 }
 FUSEE_PART(fusee_hotspot_leave_adapter, leave_adapter)
 
 #define MOST_PUSHED 8 /* words that a stub without a frame keeps above its return address */
 
+/* How many registers has a stub pushed that begins with so many pushes, and ends with as many pops?
+ * 0: its first instructions are others. */
+FUSEE_FN __u32 pushed_by(struct fusee_unwind *u, __u64 code)
+{
+	struct near *n = near(u);
+	__u32 pushes = 0, pops = 0;
+
+	if (!n || fusee_read(u, n->code, MOST_PUSHED, code) ||
+	    fusee_read(u, n->code + MOST_PUSHED, MOST_PUSHED, u->pc))
+		return 0;
+	while (pushes < MOST_PUSHED - 1 && is_push(n->code[pushes]))
+		pushes++;
+	pushes = forget(n, 0, pushes);
+	while (pops < MOST_PUSHED - 1 && (n->code[MOST_PUSHED + pops] & 0xf8) == 0x58)
+		pops++;
+	if (n->code[MOST_PUSHED + pops] == 0xc3)
+		return forget(n, 1, pops);
+	return u->pc - code < pushes ? (__u32)(u->pc - code) : pushes;
+}
+
+/* The stub's return address is this, right below `sp`. C1 has pushed arguments, which it pops
+ * behind the call: where it would look for its own caller there may be an old return address. */
+FUSEE_FN int to_caller_of_stub(struct fusee_unwind *u, __u64 pc, __u64 sp)
+{
+	struct near *n = near(u);
+
+	if (n && !fusee_read(u, n->code, 8, pc))
+		sp += (__u32)popped(n->code);
+	return to_caller(u, pc, sp) == FUSEE_NEXT;
+}
+
 /* Stubs that say nothing of their frame, as those of C1: they keep a frame pointer, which their
- * first instructions show, or have pushed a few registers. 1: the state is the caller's. */
+ * first instructions show, or have pushed a few registers, in which there may be old return
+ * addresses. 1: the state is the caller's. */
 static int leave_unsized(struct fusee_unwind *u, __u32 unused)
 {
 	int e = is_exact(u) ? FUSEE_CALL(fusee_hotspot_edge, u, 0) : EDGE_NONE;
 	struct near *n = near(u);
-	__u64 code, pc, frame[2];
-	__u32 first;
+	__u64 code = 0, pc, frame[2];
+	__u32 first, at;
 
 	(void)unused;
 	if (e == EDGE_SAVED && !AT(u, &pc, u->sp + 8) && is_behind_call(u, pc))
@@ -113,12 +179,14 @@ static int leave_unsized(struct fusee_unwind *u, __u32 unused)
 	    !(u->flags & FUSEE_FP_LOST || u->fp & 7) && u->fp - u->sp < FARTHEST &&
 	    !AT(u, &frame, u->fp) && is_behind_call(u, frame[1]))
 		return to_caller_of_frame(u, u->fp + 16) == FUSEE_NEXT;
-	for (__u32 i = 0; i < MOST_PUSHED; i++)
-		if (!AT(u, &pc, u->sp + 8 * i) && is_behind_call(u, pc)) {
-			to_caller(u, pc, u->sp + 8 * i + 8);
-			return 1;
-		}
-	return 0;
+	at = is_exact(u) && code ? pushed_by(u, code) : 0;
+	if (!at || AT(u, &pc, u->sp + 8 * at) || !is_behind_call(u, pc))
+		for (at = 0; at < MOST_PUSHED; at++)
+			if (!AT(u, &pc, u->sp + 8 * at) && is_behind_call(u, pc))
+				break;
+	if (!n || at >= MOST_PUSHED)
+		return 0;
+	return to_caller_of_stub(u, pc, u->sp + 8ull * forget(n, 0, at) + 8);
 }
 FUSEE_PART(fusee_hotspot_leave_unsized, leave_unsized)
 

@@ -149,10 +149,37 @@ FUSEE_FN int is_push(__u32 c)
 	return c >= 0x50 && c <= 0x57 && c != 0x55;
 }
 
-/* A call, behind which arguments are popped. */
-FUSEE_FN int is_call_with_pops(const __u8 *c)
+/* Bytes of a pop of another register than %rbp; 0: it is none. */
+FUSEE_FN __u32 pop_length(const __u8 *c)
 {
-	return c[0] == 0xe8 && is_pop(c[5]);
+	return c[0] == 0x41 && c[1] >= 0x58 && c[1] <= 0x5f ? 2 : (__u32)is_pop(c[0]);
+}
+
+/* Bytes that a pop here, or two, take from the stack; 0: there are none. */
+FUSEE_FN int popped(const __u8 *c)
+{
+	if (!pop_length(c))
+		return 0;
+	return pop_length(c[0] == 0x41 ? c + 2 : c + 1) ? 16 : 8;
+}
+
+/* The same behind a call. */
+FUSEE_FN int popped_behind_call(const __u8 *c)
+{
+	return c[0] == 0xe8 ? popped(c + 5) : 0;
+}
+
+/* Bytes of a stub's arguments that are on the stack at pc, where this code is: they are popped
+ * next, or behind a call, before which another is pushed. 0: none are seen. */
+FUSEE_FN __u32 arguments(const struct fusee_unwind *u, const __u8 *c)
+{
+	if (!is_exact(u))
+		return (__u32)popped(c);
+	if (popped_behind_call(c))
+		return (__u32)popped_behind_call(c);
+	if (c[0] == 0x41)
+		return is_push(c[1]) && popped_behind_call(c + 2) == 16 ? 8 : 0;
+	return is_push(c[0]) && popped_behind_call(c + 1) == 16 ? 8 : 0;
 }
 
 #define PART (sizeof(((struct near *)0)->code) - 12) /* bytes of code that are looked at */
@@ -165,16 +192,13 @@ FUSEE_FN int is_call_with_pops(const __u8 *c)
 static int put_below(struct fusee_unwind *u, __u32 part)
 {
 	struct near *n = near(u);
+	__u32 pushed;
 
 	if (!n || fusee_read(u, n->code, sizeof(n->code), u->pc + part * PART))
 		return -1;
-	if (!is_exact(u) && is_pop(n->code[0]))
-		return is_pop(n->code[1]) ? 16 : 8;
-	if (is_exact(u) && !part && is_call_with_pops(n->code))
-		return is_pop(n->code[6]) ? 16 : 8;
-	if (is_exact(u) && !part && is_push(n->code[0]) && is_call_with_pops(n->code + 1) &&
-	    is_pop(n->code[7]))
-		return 8;
+	pushed = forget(n, 0, part ? 0 : arguments(u, n->code));
+	if (pushed)
+		return (int)pushed;
 	for (__u32 i = 0; i < PART; i++) {
 		const __u8 *c = n->code + i;
 

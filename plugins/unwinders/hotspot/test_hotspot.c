@@ -1539,16 +1539,22 @@ TEST(a_number_pushed_before_many_jumps)
 	}
 }
 
-/* C1 is about to call a stub with arguments: push %rcx; push %rsi; call; pop %rcx; pop %rcx. */
+/* C1 is about to call a stub with arguments: push %rcx; push %rsi; call; pop %rcx; pop %rcx. The
+ * same with %r8. */
 TEST(arguments_of_a_stub_are_pushed)
 {
-	static const unsigned char code[] = {0x56, 0xe8, 0xf4, 0xef, 0x41, 0x07, 0x59, 0x59, 0x83};
+	static const unsigned char low[] = {0x56, 0xe8, 0xf4, 0xef, 0x41, 0x07, 0x59, 0x59, 0x83};
+	static const unsigned char high[] = {0x41, 0x50, 0xe8, 0xf4, 0xef, 0x41,
+					     0x07, 0x41, 0x58, 0x41, 0x58, 0x83};
 
-	for (unsigned int i = 0; i < 2; i++) { /* at the second push; at the call */
+	for (unsigned int i = 0; i < 4; i++) { /* at the second push; at the call */
+		unsigned int at = i & 1, push = i < 2 ? 1 : 2, size = i < 2 ? 9 : 12;
+		const unsigned char *code = (i < 2 ? low : high) + push * at;
+
 		make();
 		put(STACK + 0x100 + 16, STACK + 0x400);
 		put(STACK + 0x100 + 24, 1ull << 40);
-		CHECK_INT(walk_from_barrier(code + i, sizeof(code) - i, 8 + 8 * i,
+		CHECK_INT(walk_from_barrier(code, size - push * at, 8 + 8 * at,
 					    FUSEE_PC_EXACT | FUSEE_FIRST),
 			  FUSEE_NEXT);
 		CHECK(strstr(m.stack, " A.main:3 StubRoutines::call_stub:0 "));
@@ -1636,6 +1642,31 @@ TEST(a_stub_that_pushes)
 	CHECK_STR(m.stack, "slow_subtype_check Runtime1 stub:0 " CALLERS);
 }
 
+/* In what it has pushed there are old return addresses. push %rdi; push %rsi; push %rcx; push %rax;
+ * nop; pop %rax; pop %rcx; pop %rsi; pop %rdi; ret */
+TEST(a_stub_that_pushes_old_addresses)
+{
+	static const char code[] = "\x57\x56\x51\x50\x90\x58\x59\x5e\x5f\xc3";
+	static const uint64_t pushed[] = {0, 1, 2, 3, 4, 4, 3, 2, 1, 0};
+	uint64_t fp = STACK + 0x100;
+
+	for (unsigned int i = 0; i < sizeof(code) - 1; i++) {
+		struct fusee_unwind *u = in_stub("slow_subtype_check Runtime1 stub", "",
+						 "\x5e\x5f");
+
+		memcpy(m.memory + OTHER + 0x180, code, sizeof(code) - 1);
+		u->pc = OTHER + 0x180 + i;
+		memset(m.memory + fp - 64, 0, 96);
+		put(fp + 8, RETURN);
+		u->sp = fp + 8 - 8 * pushed[i];
+		for (uint64_t k = 1; k <= pushed[i]; k++)
+			put(fp + 8 - 8 * k, RETURN);
+		put(fp + 16 + 40, RETURN); /* and in mid's frame */
+		CHECK_INT(walk(), FUSEE_NEXT);
+		CHECK_STR(m.stack, "slow_subtype_check Runtime1 stub:0 " CALLERS);
+	}
+}
+
 /* mov (%rsp),%rax begins an adapter to compiled code, whose caller is interpreted. */
 TEST(an_adapter_to_compiled_code)
 {
@@ -1674,6 +1705,31 @@ TEST(an_adapter_to_the_interpreter)
 		u->regs[FUSEE_X86_RAX] = RETURN;
 		CHECK_INT(walk(), other ? FUSEE_STOP : FUSEE_NEXT);
 		CHECK_STR(m.stack, other ? "I2C/C2I adapters:0 " : CALLERS);
+	}
+}
+
+/* Its part to the interpreter asks whether the class is initialized, and r13 has the sp of an
+ * earlier call. Then it has the return address patched: r13 has sp meanwhile, rax the address. */
+TEST(an_adapter_to_the_interpreter_that_asks)
+{
+	uint64_t sp = STACK + 0x100 + 24;
+
+	for (int noted = 0; noted < 2; noted++) {
+		struct fusee_unwind *u = in_stub("I2C/C2I adapters", "", "");
+
+		memset(m.memory + OTHER + 0x180, 0x90, 0xc0);
+		memcpy(m.memory + OTHER + 0x188, "\x4c\x8b\xec", 3);
+		memcpy(m.memory + OTHER + 0x190, "\x41\xff\xe3", 3);
+		if (noted)
+			memcpy(m.memory + OTHER + 0x1b0, "\x49\x89\xe5", 3);
+		u->pc = OTHER + 0x1c8;
+		put(sp, RETURN);
+		u->sp = noted ? sp - 0x40 : sp;
+		put(sp - 0x40, noted ? 0 : RETURN);
+		u->regs[FUSEE_X86_R13] = noted ? sp : sp + 0x48;
+		u->regs[FUSEE_X86_RAX] = noted ? RETURN : 0;
+		CHECK_INT(walk(), FUSEE_NEXT);
+		CHECK_STR(m.stack, "I2C/C2I adapters:0 " CALLERS);
 	}
 }
 
