@@ -32,23 +32,10 @@ FUSEE_FN int read_header(struct fusee_unwind *u, struct near *n, __u64 at)
 FUSEE_FN int read_near(struct fusee_unwind *u, const struct near *n, void *to, __u32 len, __u64 at)
 {
 	__u64 from = at - n->header_at;
-	const void *p;
 
 	if (from & (len - 1) || from > HEADER_BYTES - len || from + len > n->header_bytes)
 		return fusee_read(u, to, len, at);
-	__asm__ volatile("" : "+r"(from));
-	if (from > HEADER_BYTES - len) /* for the verifier: it never is */
-		return -1;
-	p = (const char *)n->header + from;
-	if (len == 8)
-		*(__u64 *)to = *(const __u64 *)p;
-	else if (len == 4)
-		*(__u32 *)to = *(const __u32 *)p;
-	else if (len == 2)
-		*(__u16 *)to = *(const __u16 *)p;
-	else
-		*(__u8 *)to = *(const __u8 *)p;
-	return 0;
+	return pick(n->header, HEADER_BYTES, to, len, from);
 }
 
 /* What is at this offset from the blob on. */
@@ -94,6 +81,8 @@ FUSEE_FN int blob_complete(struct fusee_unwind *u, const struct near *n, __u32 *
 }
 
 /* ---- which block it is ---- */
+
+#define IS_INTERPRETER TEXT8('I', 'n', 't', 'e', 'r', 'p', 'r', 'e')
 
 #define MOST_HOPS 64
 #define LEAST_SEGMENT 6 /* log2 of its bytes: 6 in JDK 8, 7 since */
@@ -187,10 +176,16 @@ FUSEE_FN int take_block(struct fusee_unwind *u, struct near *n, struct block *b)
 	return 0;
 }
 
-/* Sets BLOB, NAME and NAME8 of the pc's blob, and LO and HI, the bounds of all heaps. 0 or -1. */
+/* What is remembered of code of the interpreter, whose block is never freed. Of a caller's frame
+ * there nothing else is read. */
+#define KNOWN_INTERPRETER 1
+
+/* Sets BLOB, NAME and NAME8 of the pc's blob, and LO and HI, the bounds of all heaps. Of a caller
+ * in the interpreter only NAME8 is true. 0 or -1. */
 static int find_blob(struct fusee_unwind *u, __u32 unused)
 {
-	__u64 key = fusee_mix(0x626c6f62, u->pc >> LEAST_SEGMENT), known = fusee_recall(u, key);
+	__u64 key = fusee_mix(is_exact(u) ? 0x65786163 : 0x626c6f62, u->pc >> LEAST_SEGMENT);
+	__u64 known = fusee_recall(u, key);
 	struct near *n = near(u);
 	struct block b;
 	__u64 at;
@@ -201,6 +196,11 @@ static int find_blob(struct fusee_unwind *u, __u32 unused)
 		return -1;
 	if (!u->scratch[LO])
 		FUSEE_CALL(fusee_hotspot_find_heap, u, 0);
+	if (known == KNOWN_INTERPRETER) {
+		u->scratch[NAME] = KNOWN_INTERPRETER; /* no address of a text */
+		u->scratch[NAME8] = IS_INTERPRETER;
+		return 0;
+	}
 	u->scratch[BLOB] = known >> CHECK_BITS << LEAST_SEGMENT;
 	if (known && !take_block(u, n, &b) && b.check == (known & ((1u << CHECK_BITS) - 1)))
 		return 0;
@@ -212,7 +212,9 @@ static int find_blob(struct fusee_unwind *u, __u32 unused)
 	at = u->scratch[BLOB];
 	if (r < 0 || take_block(u, n, &b) || u->pc - at >= b.length << (r & 31))
 		return -1;
-	if (r >= LEAST_SEGMENT && !(at & ((1u << LEAST_SEGMENT) - 1)) && !(at >> 47))
+	if (u->scratch[NAME8] == IS_INTERPRETER && !is_exact(u))
+		fusee_remember(u, key, KNOWN_INTERPRETER);
+	else if (r >= LEAST_SEGMENT && !(at & ((1u << LEAST_SEGMENT) - 1)) && !(at >> 47))
 		fusee_remember(u, key, at >> LEAST_SEGMENT << CHECK_BITS | b.check);
 	return 0;
 }

@@ -8,6 +8,27 @@
 #include "scopes.h"
 #include "state.h"
 
+/* ---- what was read of a method ---- */
+
+/* Reads the ConstMethod of METHOD, most of it at once. 0 or -1. */
+FUSEE_FN int read_constants(struct fusee_unwind *u, struct near *m)
+{
+	if (AT(u, &m->constants, u->scratch[METHOD] + word(u, HOTSPOT_METHOD_CONST)))
+		return -1;
+	m->nfields = fusee_read(u, m->fields, CONSTANTS_BYTES, m->constants) ? 0 : CONSTANTS_BYTES;
+	return 0;
+}
+
+/* A number of 2 or 8 bytes of it. 0 or -1. */
+FUSEE_FN int constant(struct fusee_unwind *u, const struct near *m, void *to, __u32 len, __u64 from)
+{
+	if (from & (len - 1) || from + len > m->nfields)
+		return fusee_read(u, to, len, m->constants + from);
+	return pick(m->fields, CONSTANTS_BYTES, to, len, from);
+}
+
+#define CONSTANT(u, m, what, offset) constant(u, m, what, sizeof(*(what)), offset)
+
 /* Slot i of a constant pool, which is a Symbol. 0 or -1. */
 FUSEE_FN int symbol_at(struct fusee_unwind *u, __u64 pool, __u32 i, __u64 *symbol)
 {
@@ -142,24 +163,56 @@ FUSEE_FN int emit_method(struct fusee_unwind *u, const struct near *m)
 	return fusee_emit(u, HOTSPOT_METHOD, u->scratch[KEY], at & (FUSEE_EMIT_BYTES - 1));
 }
 
-#define TAIL 15u /* bytes of a name that a key has */
+#define TAIL 16u /* bytes of a name that a key has */
+
+/* Reads a Symbol into m->symbol, from byte TAIL on, or what a key has of a long name. Returns
+ * where in m->symbol the name ends; 0: it cannot be read. */
+FUSEE_FN __u32 read_symbol(struct fusee_unwind *u, struct near *m, __u64 symbol, __u32 *length)
+{
+	__u32 body = word(u, HOTSPOT_SYMBOL_BODY), at = word(u, HOTSPOT_SYMBOL_LENGTH), n;
+	unsigned short bytes;
+
+	if (at <= SYMBOL_BYTES - sizeof(bytes) && !(at & 1) &&
+	    !fusee_read(u, m->symbol + TAIL / 8, SYMBOL_BYTES, symbol) &&
+	    !pick(m->symbol + TAIL / 8, SYMBOL_BYTES, &bytes, sizeof(bytes), at) &&
+	    body + bytes <= SYMBOL_BYTES) {
+		*length = bytes;
+		return TAIL + body + bytes;
+	}
+	if (AT(u, &bytes, symbol + at))
+		return 0;
+	*length = bytes;
+	n = bytes < TAIL ? bytes : TAIL;
+	__asm__ volatile("" : "+r"(n));
+	n &= 2 * TAIL - 1;
+	if (n && n <= TAIL && fusee_read(u, m->symbol + TAIL / 8, n, symbol + body + bytes - n))
+		return 0;
+	return TAIL + n;
+}
 
 /* Mixes a name into the key: its length and its end. Memory of an unloaded class, names included,
  * is used again for the next. What cannot be read is not emitted either. */
 FUSEE_FN __u64 mix_name(struct fusee_unwind *u, struct near *m, __u64 key, __u64 symbol)
 {
-	unsigned short length;
-	__u32 n;
+	__u32 length, end = read_symbol(u, m, symbol, &length), i, shift;
+	__u64 first, second;
 
-	m->tail[0] = m->tail[1] = 0;
-	if (AT(u, &length, symbol + word(u, HOTSPOT_SYMBOL_LENGTH)))
+	if (end < TAIL)
 		return key;
-	n = length < TAIL ? length : TAIL;
-	__asm__ volatile("" : "+r"(n));
-	n &= TAIL;
-	if (n && fusee_read(u, m->tail, n, symbol + word(u, HOTSPOT_SYMBOL_BODY) + length - n))
+	i = (end - TAIL) / 8;
+	shift = (end & 7) * 8;
+	__asm__ volatile("" : "+r"(i));
+	if (i > SYMBOL_BYTES / 8) /* for the verifier: it never is */
 		return key;
-	return fusee_mix(fusee_mix(fusee_mix(key, length), m->tail[0]), m->tail[1]);
+	first = m->symbol[i] >> shift | m->symbol[i + 1] << 1 << (63 - shift);
+	second = m->symbol[i + 1] >> shift | m->symbol[i + 2] << 1 << (63 - shift);
+	if (length <= 8) {
+		first = 0;
+		second = length ? second >> (64 - 8 * length) : 0;
+	} else if (length < TAIL) {
+		first >>= 8 * (TAIL - length);
+	}
+	return fusee_mix(fusee_mix(fusee_mix(key, length), first), second);
 }
 
 /* Mixes the names of METHOD and of its class into KEY. */
@@ -180,23 +233,21 @@ static int mix_names(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_hotspot_mix_names, mix_names)
 
-/* KEY becomes the key of METHOD, which is emitted if it is new. 0; 1: it is emitted with a later
- * sample; -1: it cannot be read. */
-static int name_method(struct fusee_unwind *u, __u32 unused)
+/* KEY becomes the key of METHOD, which is emitted if it is new. is_read: read_constants() was
+ * called for it. 0; 1: it is emitted with a later sample; -1: it cannot be read. */
+static int name_method(struct fusee_unwind *u, __u32 is_read)
 {
-	__u64 key = u->scratch[METHOD];
-	unsigned short index;
 	struct near *m = near(u);
+	unsigned short index;
+	__u64 key;
 
-	(void)unused;
-	if (!m || AT(u, &m->constants, key + word(u, HOTSPOT_METHOD_CONST)) ||
-	    AT(u, &m->pool, m->constants + word(u, HOTSPOT_CONST_POOL)) ||
-	    AT(u, &index, m->constants + word(u, HOTSPOT_CONST_NAME)) ||
+	if (!m || (!is_read && read_constants(u, m)) ||
+	    CONSTANT(u, m, &m->pool, word(u, HOTSPOT_CONST_POOL)) ||
+	    CONSTANT(u, m, &index, word(u, HOTSPOT_CONST_NAME)) ||
 	    symbol_at(u, m->pool, index, &m->name))
 		return -1;
-	key = fusee_mix(fusee_mix(fusee_mix(fusee_mix(0x6a766d, key), m->constants), m->pool),
-			m->name);
-	u->scratch[KEY] = key;
+	key = fusee_mix(fusee_mix(0x6a766d, u->scratch[METHOD]), m->constants);
+	u->scratch[KEY] = fusee_mix(fusee_mix(key, m->pool), m->name);
 	FUSEE_CALL(fusee_hotspot_mix_names, u, 0);
 	return !fusee_emitted(u, HOTSPOT_METHOD, u->scratch[KEY]) && emit_method(u, m);
 }

@@ -21,7 +21,6 @@
 
 #define IS_NMETHOD TEXT8('n', 'm', 'e', 't', 'h', 'o', 'd', 0)
 #define IS_NATIVE TEXT8('n', 'a', 't', 'i', 'v', 'e', ' ', 'n')
-#define IS_INTERPRETER TEXT8('I', 'n', 't', 'e', 'r', 'p', 'r', 'e')
 #define IS_STUBS TEXT8('S', 't', 'u', 'b', 'R', 'o', 'u', 't')
 #define IS_HANDLES TEXT8('M', 'e', 't', 'h', 'o', 'd', 'H', 'a')
 
@@ -171,12 +170,27 @@ FUSEE_PART(fusee_hotspot_push_compiled, push_compiled)
 
 /* ---- the interpreter ---- */
 
-/* The words of an interpreted frame from its lowest address on, as frame_x86.hpp of JDK 9 and later
- * has them. JDK 8 has no mirror, so its bcp is where the others have locals. */
-struct interpreted {
-	__u64 bcp, locals, cache, data, mirror, method, last_sp, sender_sp, fp, pc;
-};
 #define BELOW_FP 64
+
+/* Reads the words of the frame at fp of the stack. A pair of them costs little, as the core reads
+ * much of the stack at once. 0 or -1. */
+static int read_words(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 at = u->fp - BELOW_FP;
+	struct near *n = near(u);
+	__u64 pair[2];
+
+	(void)unused;
+	if (!n)
+		return -1;
+	for (__u32 i = 0; i < sizeof(n->frame) / sizeof(pair); i++) {
+		if (AT(u, &pair, at + i * sizeof(pair)))
+			return -1;
+		__builtin_memcpy((char *)&n->frame + i * sizeof(pair), pair, sizeof(pair));
+	}
+	return 0;
+}
+FUSEE_PART(fusee_hotspot_read_words, read_words)
 
 /* Is the sp below all words of the frame? While a frame is made, rbp is set first, and the words
  * below the sp are still those of an earlier frame. */
@@ -185,30 +199,30 @@ FUSEE_FN int is_made(struct fusee_unwind *u)
 	return u->fp - u->sp >= BELOW_FP - (address(u, HOTSPOT_ONE_HEAP) ? 8 : 0);
 }
 
-/* Sets METHOD to the method of an interpreted frame, and returns the frame's bci. HOTSPOT_NO_BCI:
- * the method is native; -1: this is no interpreted frame. */
+/* Sets METHOD to the method of an interpreted frame, whose constants are read, and returns the
+ * frame's bci. HOTSPOT_NO_BCI: the method is native; -1: this is no interpreted frame. */
 FUSEE_FN __s64 bci_of(struct fusee_unwind *u, const struct interpreted *f)
 {
-	__u64 constants, code, bcp = address(u, HOTSPOT_ONE_HEAP) ? f->locals : f->bcp;
+	__u64 code, bcp = address(u, HOTSPOT_ONE_HEAP) ? f->locals : f->bcp;
+	struct near *m = near(u);
 	unsigned short size;
 
-	if (AT(u, &constants, f->method + word(u, HOTSPOT_METHOD_CONST)) ||
-	    AT(u, &size, constants + word(u, HOTSPOT_CONST_CODE_SIZE)))
-		return -1;
 	u->scratch[METHOD] = f->method;
+	if (!m || read_constants(u, m) || CONSTANT(u, m, &size, word(u, HOTSPOT_CONST_CODE_SIZE)))
+		return -1;
 	if (!size) /* a native method */
 		return HOTSPOT_NO_BCI;
-	code = constants + word(u, HOTSPOT_CONST_SIZE);
+	code = m->constants + word(u, HOTSPOT_CONST_SIZE);
 	if (is_exact(u) && u->regs[FUSEE_X86_R13] - code < size)
 		return (__s64)(u->regs[FUSEE_X86_R13] - code);
 	return bcp - code < size ? (__s64)(bcp - code) : -1;
 }
 
 /* Reads the frame at fp if it can be an interpreted frame. Returns what bci_of() does. */
-FUSEE_FN __s64 read_interpreted(struct fusee_unwind *u, struct interpreted *f)
+FUSEE_FN __s64 read_interpreted(struct fusee_unwind *u, const struct interpreted *f)
 {
 	if (u->flags & FUSEE_FP_LOST || u->fp & 7 || u->fp - u->sp > FARTHEST || !is_made(u) ||
-	    fusee_read(u, f, sizeof(*f), u->fp - BELOW_FP) || f->sender_sp & 7 ||
+	    FUSEE_CALL(fusee_hotspot_read_words, u, 0) || f->sender_sp & 7 ||
 	    f->sender_sp < u->fp + 8 || f->sender_sp - u->fp > FARTHEST || !is_java_code(u, f->pc))
 		return -1;
 	return bci_of(u, f);
@@ -266,15 +280,17 @@ FUSEE_PART(fusee_hotspot_leave_unfilled, leave_unfilled)
 
 static int interpreted(struct fusee_unwind *u, __u32 unused)
 {
-	struct interpreted f;
+	struct near *n = near(u);
 	__s64 bci;
 
 	(void)unused;
+	if (!n)
+		return fusee_stop(u, HOTSPOT_UNREADABLE);
 	if (is_exact(u) && FUSEE_CALL(fusee_hotspot_leave_bare, u, 1) == 1) {
 		FUSEE_CALL(fusee_hotspot_push_stub, u, 0);
 		return FUSEE_NEXT;
 	}
-	bci = read_interpreted(u, &f);
+	bci = read_interpreted(u, &n->frame);
 	if (bci < 0) {
 		if (FUSEE_CALL(fusee_hotspot_leave_unfilled, u, 0) == 1)
 			return FUSEE_NEXT;
@@ -283,15 +299,15 @@ static int interpreted(struct fusee_unwind *u, __u32 unused)
 		FUSEE_CALL(fusee_hotspot_push_stub, u, 0);
 		return FUSEE_NEXT;
 	}
-	if (FUSEE_CALL(fusee_hotspot_name_method, u, 0) < 0)
+	if (FUSEE_CALL(fusee_hotspot_name_method, u, 1) < 0)
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
 	fusee_push(u, u->scratch[KEY], (__u64)bci);
 	/* a method handle's linker has popped an argument, and has moved the return address up by
 	 * that word: to where the caller's sp was */
-	if (f.sender_sp == u->fp + 8)
-		f.sender_sp += 8;
-	u->fp = f.fp;
-	return to_caller(u, f.pc, f.sender_sp);
+	if (n->frame.sender_sp == u->fp + 8)
+		n->frame.sender_sp += 8;
+	u->fp = n->frame.fp;
+	return to_caller(u, n->frame.pc, n->frame.sender_sp);
 }
 FUSEE_PART(fusee_hotspot_interpreted, interpreted)
 
@@ -311,7 +327,7 @@ static int interpreted_in_chunk(struct fusee_unwind *u, __u32 unused)
 		if (!fusee_read(u, &f, sizeof(f), fp - BELOW_FP) && f.sender_sp < FARTHEST / 8)
 			bci = bci_of(u, &f);
 	}
-	if (bci < 0 || FUSEE_CALL(fusee_hotspot_name_method, u, 0) < 0) {
+	if (bci < 0 || FUSEE_CALL(fusee_hotspot_name_method, u, 1) < 0) {
 		u->pc = n->pc;
 		u->sp = n->sp;
 		return fusee_stop(u, HOTSPOT_NO_INTERPRETED);

@@ -53,6 +53,10 @@ enum {
 /* Bytes of a block of code that are read at once: its header, and that of its blob. */
 #define HEADER_BYTES 328u
 
+/* Bytes of a ConstMethod, and of a Symbol, that are read at once. */
+#define CONSTANTS_BYTES 64u
+#define SYMBOL_BYTES 64u
+
 /* What was inlined at a place, or the compiled method itself. */
 struct scope {
 	__u32 outer; /* where the description begins of the method that it was inlined into */
@@ -60,20 +64,27 @@ struct scope {
 	__u64 method;
 };
 
+/* The words of an interpreted frame from its lowest address on, as frame_x86.hpp of JDK 9 and later
+ * has them. JDK 8 has no mirror, so its bcp is where the others have locals. */
+struct interpreted {
+	__u64 bcp, locals, cache, data, mirror, method, last_sp, sender_sp, fp, pc;
+};
 /* What the verifier would count as stack: on kernels before 6.13 nested functions have 512 bytes.
  */
 struct near {
 	__u8 code[128]; /* CODE_BYTES around pc, from pc - CODE_BEFORE on */
 	__u8 packed[16];
-	__u32 numbers, digits;          /* of a table of lines */
-	__u32 forgotten[2];             /* see forget() */
-	__u64 pc, sp, chunk, end, link; /* see chunk.h */
-	struct scope found;             /* by read_scope() */
-	__u64 constants, pool, name;    /* of METHOD */
-	__u64 tail[2];                  /* see mix_name() */
-	__u64 header_at;                /* see blob.h */
+	__u32 numbers, digits;              /* of a table of lines */
+	__u32 forgotten[2];                 /* see forget() */
+	__u64 pc, sp, chunk, end, link;     /* see chunk.h */
+	struct scope found;                 /* by read_scope() */
+	struct interpreted frame;           /* see read_words() */
+	__u64 constants, pool, name;        /* of METHOD */
+	__u64 fields[CONSTANTS_BYTES / 8];  /* what is at `constants` */
+	__u64 symbol[SYMBOL_BYTES / 8 + 3]; /* see mix_name() */
+	__u64 header_at;                    /* see blob.h */
 	__u64 header[HEADER_BYTES / 8];
-	__u32 header_bytes, pad;
+	__u32 header_bytes, nfields; /* that were read */
 	struct hotspot_scope scope[HOTSPOT_SCOPES];
 };
 
@@ -103,6 +114,27 @@ FUSEE_FN __u32 word(struct fusee_unwind *u, __u32 i)
 FUSEE_FN __u64 address(struct fusee_unwind *u, __u32 i)
 {
 	return word(u, i) | (__u64)word(u, i + 1) << 32;
+}
+
+/* Copies the number of 1, 2, 4 or 8 bytes at this offset of `size` bytes, to which it is aligned. 0
+ * or -1. */
+FUSEE_FN int pick(const void *bytes, __u32 size, void *to, __u32 len, __u64 from)
+{
+	const void *p;
+
+	__asm__ volatile("" : "+r"(from));
+	if (from > size - len) /* for the verifier: it never is */
+		return -1;
+	p = (const char *)bytes + from;
+	if (len == 8)
+		*(__u64 *)to = *(const __u64 *)p;
+	else if (len == 4)
+		*(__u32 *)to = *(const __u32 *)p;
+	else if (len == 2)
+		*(__u16 *)to = *(const __u16 *)p;
+	else
+		*(__u8 *)to = *(const __u8 *)p;
+	return 0;
 }
 
 /* A register of the interrupted frame. */
