@@ -14,7 +14,7 @@
 #include "report/model.h"
 
 #define ROWS 10
-#define NUMBERS_WIDTH 43 /* with the gaps around names */
+#define GAPS_WIDTH 23 /* of percentages and gaps around names */
 #define LIBRARY_MAX 16
 #define NAME_MIN 20
 
@@ -53,6 +53,7 @@ static struct fusee_str place_of(const struct render_function *f, char text[REND
 static uint32_t name_width(const struct hottest *h, uint32_t width)
 {
 	uint32_t names = 0, libraries = 0, room;
+	uint32_t numbers = GAPS_WIDTH + 2 * (uint32_t)h->scale.width;
 
 	for (uint32_t i = 0; i < h->n; i++) {
 		const struct render_function *f = &h->m->functions[h->order[i]];
@@ -64,8 +65,7 @@ static uint32_t name_width(const struct hottest *h, uint32_t width)
 	if (!width)
 		return names;
 	libraries = libraries < LIBRARY_MAX ? libraries : LIBRARY_MAX;
-	room = width > NUMBERS_WIDTH + libraries + NAME_MIN ? width - NUMBERS_WIDTH - libraries
-							    : NAME_MIN;
+	room = width > numbers + libraries + NAME_MIN ? width - numbers - libraries : NAME_MIN;
 	return names < room ? names : room;
 }
 
@@ -121,7 +121,7 @@ int render_hottest(const struct fusee_profile *p, const struct render_options *o
 	ret = choose(&h, o);
 	width = ret ? 0 : name_width(&h, o->width);
 	if (h.n)
-		buf_str(out, "        self             total\n");
+		buf_printf(out, "%*s%*s\n", h.scale.width + 2, "self", h.scale.width + 8, "total");
 	for (uint32_t i = 0; !ret && i < h.n; i++)
 		put_row(&h, &m.functions[h.order[i]], width, o->width, out);
 	free(h.order);

@@ -9,8 +9,6 @@
 
 #include "base/str.h"
 
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
-
 static const char java_packages[] = "java. javax. jdk. sun. kotlin. kotlinx. scala.";
 
 /* The first elements of the paths of Go's own packages. */
@@ -82,7 +80,7 @@ static bool is_javas(const struct render_function *f)
 
 static bool is_in_folder(struct fusee_str file)
 {
-	for (size_t i = 0; i < COUNT(folders); i++)
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
 		if (has(file, folders[i].library) &&
 		    !(folders[i].packages && has(file, folders[i].packages)))
 			return true;

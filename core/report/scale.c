@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-void render_scale_choose(struct render_scale *a, const struct render_model *m)
+static void choose_unit(struct render_scale *a, const struct render_model *m)
 {
 	*a = (struct render_scale){.total = m->total, .unit = ""};
 	if (!fusee_text_is(m->unit, "nanoseconds"))
@@ -35,16 +35,33 @@ static void grouped(char out[RENDER_NUMBER], const char *digits)
 	out[k] = '\0';
 }
 
-void render_scale_put(const struct render_scale *a, int64_t v, struct buf *out)
+static int put_number(const struct render_scale *a, int64_t v, char text[RENDER_NUMBER + 4])
 {
-	char digits[RENDER_NUMBER], number[RENDER_NUMBER], text[RENDER_NUMBER + 4];
-	double share = a->total ? (double)v / (double)a->total * 100 : 0;
+	char digits[RENDER_NUMBER], number[RENDER_NUMBER];
 
 	if (a->factor > 0)
 		snprintf(digits, sizeof(digits), "%.*f", a->digits, (double)v / a->factor);
 	else
 		snprintf(digits, sizeof(digits), "%" PRId64, v);
 	grouped(number, digits);
-	snprintf(text, sizeof(text), "%s%s", number, a->unit);
-	buf_printf(out, "%10s %5.1f %%", text, share);
+	return snprintf(text, RENDER_NUMBER + 4, "%s%s", number, a->unit);
+}
+
+void render_scale_choose(struct render_scale *a, const struct render_model *m)
+{
+	char text[RENDER_NUMBER + 4];
+
+	choose_unit(a, m);
+	a->width = put_number(a, a->total, text) + 1; /* a gap before it */
+	if (a->width < 10)
+		a->width = 10;
+}
+
+void render_scale_put(const struct render_scale *a, int64_t v, struct buf *out)
+{
+	double share = a->total ? (double)v / (double)a->total * 100 : 0;
+	char text[RENDER_NUMBER + 4];
+
+	put_number(a, v, text);
+	buf_printf(out, "%*s %5.1f %%", a->width, text, share);
 }

@@ -193,3 +193,20 @@ TEST_OF_BUILDER(rust_and_cpp)
 	check(b, "     60.00 s  60.0 %   futex  <T as Lock>::lock < app::work\n"
 		 "     40.00 s  40.0 %   futex  std::condition_variable::wait < drain < main\n");
 }
+
+/* Sums of nine digits leave a gap between the columns. */
+TEST_OF_BUILDER(wide_numbers)
+{
+	struct render_options o = {.width = 80};
+	struct buf out = {0};
+	const int64_t values[] = {148439040, 0};
+	char f[] = "/lib/libc.so.6!malloc";
+	uint32_t at = frame(b, f);
+
+	builder_sample(b, builder_stack(b, &at, 1), NULL, 0, 0, 0, values);
+	CHECK_INT(render_hottest(finished(b), &o, &out), 0);
+	buf_add(&out, "", 1);
+	CHECK_STR(out.p, "          self               total\n"
+			 "   148,439,040 100.0 % 148,439,040 100.0 %   malloc  libc.so.6\n");
+	buf_fini(&out);
+}
