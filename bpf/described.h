@@ -52,17 +52,18 @@ SEC("uprobe")
 int sampler_probe_described(struct user_regs *regs)
 {
 	struct probe_cpu *p = probe_selected();
-	struct probe_filter *f = filter_of(regs);
+	struct probe_place *at = place_of(regs);
+	const struct probe_filter *f = filter_of(at);
 	__u64 value = 0;
 
 	if (!p)
 		return 0;
 	if (f && operand_value(regs, &f->operand, &value))
-		count_hit(p, PROBE_UNREAD, 1);
+		count_at(p, at, PROBE_UNREAD, 1);
 	else if (f && !compare_typed(f, value))
-		count_hit(p, PROBE_FILTERED, 1);
+		count_at(p, at, PROBE_FILTERED, 1);
 	else
-		probe_hit(regs, p, 1, 0);
+		probe_hit(regs, p, at, 1, 0);
 	return 0;
 }
 #endif

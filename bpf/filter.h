@@ -14,7 +14,7 @@ struct {
 	__uint(type, 2 /* ARRAY */);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct probe_filter);
+	__type(value, struct probe_place);
 } sampler_filters SEC(".maps");
 
 /* A load of its own for each: the context may only be read at constant offsets. */
@@ -61,32 +61,35 @@ FUSEE_FN int compare_typed(const struct probe_filter *f, __u64 v)
 	return compare(f, f->is_signed ? (__u64)((__s64)v >> shift) : v >> shift);
 }
 
-/* The filter of this probe; NULL: it has none. */
-FUSEE_FN struct probe_filter *filter_of(void *context)
+/* This place; NULL: it has neither a filter nor a hook. */
+FUSEE_FN struct probe_place *place_of(void *context)
 {
-	struct probe_filter *f;
 	__u32 number;
 
 	if (!kernel_has(get_attach_cookie))
 		return 0;
 	number = bpf_get_attach_cookie(context);
-	f = fusee_bpf_map_lookup_elem(&sampler_filters, &number);
-	return f && f->operator? f : 0;
+	return fusee_bpf_map_lookup_elem(&sampler_filters, &number);
+}
+
+FUSEE_FN const struct probe_filter *filter_of(const struct probe_place *at)
+{
+	return at && at->filter.operator? &at->filter : 0;
 }
 
 /* Does the hit count, as far as is known at the function's begin? */
-FUSEE_FN int filter_passes(struct user_regs *regs)
+FUSEE_FN int filter_passes(const struct probe_place *at, struct user_regs *regs)
 {
-	struct probe_filter *f = filter_of(regs);
+	const struct probe_filter *f = filter_of(at);
 
 	return !f || f->argument >= FILTER_ARGUMENTS ||
 	       compare_typed(f, argument_of(regs, f->argument));
 }
 
 /* .. and as is known at its return? */
-FUSEE_FN int filter_passes_return(struct user_regs *regs, __u64 ns)
+FUSEE_FN int filter_passes_return(const struct probe_place *at, struct user_regs *regs, __u64 ns)
 {
-	struct probe_filter *f = filter_of(regs);
+	const struct probe_filter *f = filter_of(at);
 	__u64 returned = regs->rax;
 
 	if (!f || f->argument < FILTER_RETVAL)

@@ -235,8 +235,9 @@ FUSEE_FN int inuse_hit(struct user_regs *regs, struct probe_cpu *p, const struct
 		       struct inuse_call *call)
 {
 	struct sampler_settings *o = settings();
-	__u64 period = o ? READ_ONCE(o->probe_period) : 0, weight;
-	int answer, chosen = inuse_is_chosen(c->value);
+	__u64 period = o ? READ_ONCE(o->probe_period) : 0;
+	struct hit hit = {.value = c->value};
+	int chosen = inuse_is_chosen(c->value);
 
 	count_hit(p, PROBE_HITS, 1);
 	count_hit(p, PROBE_VALUE, c->value);
@@ -244,14 +245,14 @@ FUSEE_FN int inuse_hit(struct user_regs *regs, struct probe_cpu *p, const struct
 		call->block.space = inuse_space(bpf_get_current_pid_tgid() >> 32);
 		call->block.id = call->block.space ? inuse_id() : 0;
 	}
-	answer = inuse_follow(regs, ALLOC_KIND(c->ranked), call);
+	hit.answer = inuse_follow(regs, ALLOC_KIND(c->ranked), call);
 	if (!chosen)
-		return answer;
-	weight = call->block.id      ? RECORD_FOLLOWED(call->block.id, period)
-		 : c->value < period ? period
-				     : c->value;
-	probe_take(regs, p, c->value, weight, 0, answer);
-	return answer;
+		return hit.answer;
+	hit.weight = call->block.id      ? RECORD_FOLLOWED(call->block.id, period)
+		     : c->value < period ? period
+					 : c->value;
+	probe_take(regs, p, &hit);
+	return hit.answer;
 }
 
 /* What realloc() is called with is freed, unless it fails; to 0 bytes, it is freed in any case. */

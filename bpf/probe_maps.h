@@ -23,7 +23,8 @@
 	X(PROBE_UNKNOWN_BEGIN, "begin not known") /* returns of other calls */                    \
 	X(PROBE_CHOSEN, "chosen")                 /* a sample is due */                           \
 	X(PROBE_BUSY, "during another")           /* of these: the walk of another */             \
-	X(PROBE_NOT_WALKED, "not walked") /* likewise: the kernel refused to call the walk */
+	X(PROBE_NOT_WALKED, "not walked") /* likewise: the kernel refused to call the walk */     \
+	X(PROBE_RING_FULL, "ring full")   /* likewise: the ring had no room for its record */
 
 #define PROBE_NAME(name, text) name,
 
@@ -78,6 +79,24 @@ struct probe_filter {
 	__u32 bits, is_signed; /* of the argument's type */
 	__u64 value;           /* that it is compared with, of 64 bits */
 	struct probe_operand operand;
+};
+
+/* Map sampler_filters, by number: a place that is probed. */
+struct probe_place {
+	struct probe_filter filter;
+	__u64 period; /* of its hits; 0: that of the settings */
+	__u32 hook;   /* number of the hook whose place it is; 0: of none */
+	__u32 pad;
+};
+
+/* Hooks: probes that a script declares, each with a profile of its own. Their numbers are from 1
+ * on, the last is this. */
+#define MOST_HOOKS 255u
+#define HOOK_PLACES 4096u /* of all of them, in files; their numbers are from 1 on */
+
+/* Map sampler_hooks, per CPU, by number: what became of a hook's hits. */
+struct hook_cpu {
+	__u64 counts[PROBE_RESULT_COUNT];
 };
 
 /* Map sampler_calls: a timed call that has not returned. */
@@ -138,5 +157,6 @@ struct probe_cpu {
 	/* The newest `new`, if it would be a sample and has called no malloc() yet; tid 0: none. */
 	struct alloc_call awaited;
 	__u64 answer; /* of the program, when the walk has ended */
+	__u64 hook;   /* whose hit is walked; 0: of none */
 };
 #endif

@@ -26,11 +26,12 @@ SEC("uprobe")
 int sampler_probe_call(struct user_regs *regs)
 {
 	struct probe_cpu *p = probe_selected();
+	struct probe_place *at = place_of(regs);
 
-	if (p && filter_passes(regs))
-		probe_hit(regs, p, 1, 0);
+	if (p && filter_passes(at, regs))
+		probe_hit(regs, p, at, 1, 0);
 	else if (p)
-		count_hit(p, PROBE_FILTERED, 1);
+		count_at(p, at, PROBE_FILTERED, 1);
 	return 0;
 }
 
@@ -132,7 +133,7 @@ int sampler_probe_alloc(struct user_regs *regs)
 		count_hit(p, PROBE_NESTED, 1);
 		return 0;
 	}
-	probe_hit(regs, p, c.value, 0);
+	probe_hit(regs, p, 0, c.value, 0);
 	return 0;
 }
 

@@ -60,6 +60,7 @@ struct record_head {
 	union {
 		__u8 share;   /* of struct sampler_settings, when the tick was kept */
 		__u8 sampler; /* RECORD_CHOSEN: its number */
+		__u8 hook;    /* RECORD_HIT: the number of the hook; 0: of none */
 	};
 	__u16 flags; /* enum record_flags */
 	__u32 size;  /* of the record in bytes, head included */
@@ -225,10 +226,15 @@ static inline __u64 record_weight(const struct record_tick *t)
 	return t->value < period ? period : t->value;
 }
 
-/* The two meanings of a byte of the head; 0: it has the other. */
+/* The meanings of a byte of the head; 0: it has another. */
 static inline __u8 bpf_record_share(const struct record_head *head)
 {
-	return head->flags & RECORD_CHOSEN ? 0 : head->share;
+	return head->flags & (RECORD_CHOSEN | RECORD_HIT) ? 0 : head->share;
+}
+
+static inline __u8 record_hook(const struct record_head *head)
+{
+	return head->flags & RECORD_HIT ? head->hook : 0;
 }
 
 static inline __u8 bpf_record_sampler(const struct record_head *head)

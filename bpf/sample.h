@@ -126,12 +126,19 @@ FUSEE_FN void count(__u32 result)
 		++*n;
 }
 
+#if defined(SAMPLER_OF_PROBES) || defined(SAMPLER_OF_TRACEPOINTS)
+FUSEE_FN void hit_not_sent(void); /* hits.h */
+#else
+#define hit_not_sent()
+#endif
+
 /* Judges what bpf_perf_event_output() returned for a tick's record. 0, also if the ring was full,
  * which is counted; -1: the record can't be sent. */
 FUSEE_FN int sent(long r)
 {
 	if (r == -28 /* -ENOSPC */) {
 		count(TICK_RING_FULL);
+		hit_not_sent();
 		return 0;
 	}
 	return r ? -1 : 0;

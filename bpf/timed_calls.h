@@ -58,27 +58,28 @@ SEC("uprobe")
 int sampler_probe_begin(struct user_regs *regs)
 {
 	struct probe_cpu *p = probe_selected();
+	struct probe_place *at = place_of(regs);
 	struct call_begun c = {}, *before;
 	struct call_key k;
 	int passes;
 
 	if (!p)
 		return 0;
-	passes = filter_passes(regs);
+	passes = filter_passes(at, regs);
 	if (is_too_deep()) {
-		count_hit(p, passes ? PROBE_BEGUN : PROBE_FILTERED, 1);
+		count_at(p, at, passes ? PROBE_BEGUN : PROBE_FILTERED, 1);
 		if (passes)
-			count_hit(p, PROBE_TOO_DEEP, 1);
+			count_at(p, at, PROBE_TOO_DEEP, 1);
 		return 0;
 	}
 	k = call_key(regs, regs->rsp);
 	before = fusee_bpf_map_lookup_elem(&sampler_calls, &k);
 	if (before && is_replaced(regs->rsp)) {
 		before->jumps++;
-		count_hit(p, PROBE_NESTED, 1);
+		count_at(p, at, PROBE_NESTED, 1);
 		return 0;
 	}
-	count_hit(p, passes ? PROBE_BEGUN : PROBE_FILTERED, 1);
+	count_at(p, at, passes ? PROBE_BEGUN : PROBE_FILTERED, 1);
 	c.function = regs->rip;
 	c.time = passes ? bpf_ktime_get_ns() : 0;
 	bpf_map_update_elem(&sampler_calls, &k, &c, 0);
@@ -91,6 +92,7 @@ int sampler_probe_return(struct user_regs *regs)
 {
 	__u64 now = bpf_ktime_get_ns(), begun, value, function;
 	struct probe_cpu *p = probe_selected();
+	struct probe_place *at = place_of(regs);
 	struct call_begun *c;
 	struct call_key k;
 
@@ -99,7 +101,7 @@ int sampler_probe_return(struct user_regs *regs)
 	k = call_key(regs, regs->rsp - 8);
 	c = fusee_bpf_map_lookup_elem(&sampler_calls, &k);
 	if (!c) {
-		count_hit(p, PROBE_UNKNOWN_BEGIN, 1);
+		count_at(p, at, PROBE_UNKNOWN_BEGIN, 1);
 		return 0;
 	}
 	if (c->jumps) {
@@ -112,11 +114,11 @@ int sampler_probe_return(struct user_regs *regs)
 	bpf_map_delete_elem(&sampler_calls, &k);
 	if (!begun)
 		return 0;
-	count_hit(p, PROBE_ENDED, 1);
-	if (filter_passes_return(regs, value))
-		probe_hit(regs, p, value, function);
+	count_at(p, at, PROBE_ENDED, 1);
+	if (filter_passes_return(at, regs, value))
+		probe_hit(regs, p, at, value, function);
 	else
-		count_hit(p, PROBE_FILTERED, 1);
+		count_at(p, at, PROBE_FILTERED, 1);
 	return 0;
 }
 #endif

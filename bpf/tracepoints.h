@@ -16,12 +16,12 @@
 
 /* The kernel refuses a program that reads more arguments than there are, whichever it reads; the
  * core has checked the filter's. */
-FUSEE_FN int tracepoint_passes(const __u64 *arguments, __u32 number)
+FUSEE_FN int tracepoint_passes(const __u64 *arguments, const struct probe_place *at)
 {
-	struct probe_filter *f = fusee_bpf_map_lookup_elem(&sampler_filters, &number);
+	const struct probe_filter *f = filter_of(at);
 	__u64 value, i;
 
-	if (!f || !f->operator)
+	if (!f)
 		return 1;
 	i = f->argument;
 	if (i >= FILTER_DESCRIBED)
@@ -33,11 +33,12 @@ FUSEE_FN int tracepoint_passes(const __u64 *arguments, __u32 number)
 FUSEE_FN int tracepoint_hit(__u64 *arguments, __u32 number)
 {
 	struct probe_cpu *p = bpf_get_current_pid_tgid() ? probe_selected() : 0;
+	struct probe_place *at = fusee_bpf_map_lookup_elem(&sampler_filters, &number);
 
-	if (p && tracepoint_passes(arguments, number))
-		probe_hit(arguments, p, 1, 0);
+	if (p && tracepoint_passes(arguments, at))
+		probe_hit(arguments, p, at, 1, 0);
 	else if (p)
-		count_hit(p, PROBE_FILTERED, 1);
+		count_at(p, at, PROBE_FILTERED, 1);
 	return 0;
 }
 

@@ -174,7 +174,7 @@ static int open_sampling(struct agent *a, const struct plan *plan)
 			     .n = plan->samplers.n,
 			     .beside = true,
 			     .hits = {hit_bytes ? &found : NULL, (uint32_t)hit_bytes,
-				      plan->samplers.inuse_bytes != 0}},
+				      plan->samplers.inuse_bytes != 0, plan->samplers.nprobes > 0}},
 		.stack_bytes = (uint32_t)plan->limits.stack_bytes,
 		.ring_bytes = plan->limits.ring_bytes,
 		.kernel = plan->kernel,

@@ -147,6 +147,7 @@ static void on_status(void *arg, const char *word, struct control_reply *reply)
 	json_uint(&j, "profiled", profiled);
 	if (a->sampling.allocators)
 		allocators_json(a->sampling.allocators, &j);
+	hooks_json(a->sampling.hooks, &j);
 	add_instances(a, &j);
 	usage_cpu(&a->sampling.profiler, &cpu);
 	json_printf(&j, "cpu_s", "%.3f", cpu.agent);

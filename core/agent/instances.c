@@ -99,7 +99,7 @@ static int check_fixed(struct attempt *t)
 		return fail_fixed(t, "another 'stack' of sample.cpu");
 	if (is->limits.ring_bytes != new->limits.ring_bytes)
 		return fail_fixed(t, "another 'rings' of sample.cpu");
-	if (!same_samplers(is, new))
+	if (!same_samplers(is, new) || (new->samplers.nprobes && !t->running->sampling->hooks))
 		return fail_fixed(t, "another sampler beside sample.cpu, or other options of it,");
 	if (is->kernel != new->kernel)
 		return fail_fixed(t, "another 'kernel' of sample.cpu");
@@ -166,6 +166,7 @@ static int new_window(struct attempt *t, const struct plan_instance *plan, struc
 		.period_ns = profiler_period_ns(t->plan->hz),
 		.chosen_periods = instances_chosen_periods(t->plan),
 		.hit_period = (uint32_t)plan_hit_bytes(t->plan),
+		.hooks = t->running->sampling->hooks,
 		.drain = drain,
 		.add_in_use = t->plan->samplers.inuse_bytes ? agent_sampling_add_in_use : NULL,
 		.labels = instances_labels_of,

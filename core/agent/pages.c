@@ -218,6 +218,7 @@ static int get_metrics(void *arg, struct buf *body)
 		allocators_metrics(a->sampling.allocators);
 	set_agent(a);
 	set_budget(&a->budget);
+	hooks_metrics(a->sampling.hooks);
 	return metrics_text(body) ? 503 : 200;
 }
 

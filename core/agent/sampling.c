@@ -224,7 +224,7 @@ static int find_unknown(void *arg, pid_t pid)
 
 	if (!decisions_of(s->decisions, pid))
 		take_program(s, pid, NULL, 0);
-	return clock_now() > s->find_until;
+	return clock_now() > s->find.until;
 }
 
 /* After lost process events, searches for unknown processes, for a limited time at once. */
@@ -233,12 +233,12 @@ static void find_lost(struct agent_sampling *s)
 	uint64_t now = clock_now();
 	int r;
 
-	if (!s->lost || now < s->find_again)
+	if (!s->lost || now < s->find.again)
 		return;
-	s->find_until = now + FIND_NS;
+	s->find.until = now + FIND_NS;
 	r = procfs_each_process(find_unknown, s);
 	s->lost = r > 0;
-	s->find_again = clock_now() + FIND_PAUSE_NS;
+	s->find.again = clock_now() + FIND_PAUSE_NS;
 	if (r < 0)
 		decisions_rescan(s->decisions);
 }
@@ -383,6 +383,7 @@ static void on_tick(void *arg)
 	}
 	if (s->allocators)
 		allocators_update(s->allocators);
+	hooks_update(s->hooks);
 	s->ticks++;
 	if (!second)
 		return;
@@ -417,6 +418,7 @@ void agent_sampling_stop(struct agent_sampling *s)
 
 	profiler_disable(&s->profiler);
 	allocators_stop(s->allocators);
+	hooks_stop(s->hooks);
 	do
 		process_events_drain(s->process_events, false);
 	while (process_events_is_behind(s->process_events) && clock_now() < end);
@@ -435,6 +437,7 @@ void agent_sampling_replan(struct agent_sampling *s, const struct plan *plan,
 	pipeline_set_threads(s->profiler.pipeline, plan->threads);
 	targets_set_labels(s->targets, &plan->labels);
 	symbol_servers_set(&s->profiler, plan);
+	hooks_set(s->hooks, plan);
 	r = rates_set_base(s->rates, profiler_period_ns(plan->hz), plan->unknown_keep);
 	if (r)
 		log_warning(
@@ -542,6 +545,10 @@ int agent_sampling_open(struct agent_sampling *s, const struct profiler_options 
 		r = open_profiler(s, options);
 	if (!r && options->choosers.hits.probes)
 		r = open_hits(s, options->choosers.hits.in_use);
+	if (!r && options->choosers.hits.hooks && hooks_new(&s->hooks, &s->profiler)) {
+		log_error("cannot start: %s", strerror(ENOMEM));
+		r = EX_OSERR;
+	}
 	if (!r) {
 		discoveries_set_opener(s->discoveries, worker_opener(s->profiler.worker));
 		open_moves(s);
@@ -570,6 +577,7 @@ void agent_sampling_close(struct agent_sampling *s)
 	cgroup_moves_close(s->moves);
 	rates_free(s->rates);
 	allocators_free(s->allocators);
+	hooks_free(s->hooks);
 	profiler_close(&s->profiler);
 	targets_free(s->targets);
 }

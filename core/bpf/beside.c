@@ -30,16 +30,16 @@ static int link_beside(struct bpf_sampler *b, enum sampler_object which, uint32_
 	return r ? r : waits_share_maps(*ret, b->object, false);
 }
 
-static int open_probes(struct bpf_sampler *b, uint32_t cpus, char **why)
+static int open_probes(struct bpf_sampler *b, struct probes *h, uint32_t cpus, char **why)
 {
 	int r = 0;
 
-	if (b->probes.beside) {
-		r = link_beside(b, OBJECT_PROBES, cpus, &b->probes.object, why);
+	if (h->beside) {
+		r = link_beside(b, h->which, cpus, &h->object, why);
 		if (!r)
-			r = probes_load_beside(b);
+			r = probes_load_beside(b, h);
 	}
-	return !r && b->probes.object ? probes_open(b) : r;
+	return !r && h->object ? probes_open(h) : r;
 }
 
 int sampler_open_others(struct bpf_sampler *b, uint32_t cpus, char **why)
@@ -53,8 +53,8 @@ int sampler_open_others(struct bpf_sampler *b, uint32_t cpus, char **why)
 	} else if (b->waits.sampled) {
 		b->waits.object = b->object;
 	}
-	if (!r)
-		r = open_probes(b, cpus, why);
+	for (uint32_t i = 0; !r && i < PROBE_OBJECTS; i++)
+		r = open_probes(b, probes_at(b, i), cpus, why);
 	if (!r && b->inuse.followed)
 		r = inuse_open(b, why);
 	return !r && b->waits.object ? waits_open(b) : r;

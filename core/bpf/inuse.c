@@ -38,7 +38,7 @@ static const struct {
 
 /* ---- opening ---- */
 
-int inuse_prepare(const struct bpf_sampler *b, struct bpf_object *object)
+int inuse_prepare(struct bpf_object *object, bool followed)
 {
 	int r = 0;
 
@@ -46,12 +46,12 @@ int inuse_prepare(const struct bpf_sampler *b, struct bpf_object *object)
 		struct bpf_map *map = bpf_object__find_map_by_name(object, maps[i].name);
 
 		if (i != BPF_INUSE_SPACES)
-			r = map ? bpf_map__set_autocreate(map, b->inuse.followed) : -ENOENT;
+			r = map ? bpf_map__set_autocreate(map, followed) : -ENOENT;
 	}
 	for (size_t i = 0; !r && i < PROGRAMS; i++) {
 		struct bpf_program *p = bpf_object__find_program_by_name(object, programs[i].name);
 
-		r = p ? bpf_program__set_autoload(p, b->inuse.followed) : -ENOENT;
+		r = p ? bpf_program__set_autoload(p, followed) : -ENOENT;
 		bpf_program__set_expected_attach_type(p, (enum bpf_attach_type)programs[i].type);
 	}
 	return r;
@@ -87,14 +87,15 @@ void inuse_close(struct bpf_sampler *b)
 
 /* ---- probes ---- */
 
-int inuse_attach(const struct bpf_sampler *b, const struct probe_target *to,
+int inuse_attach(const struct bpf_sampler *b, const struct probe_where *to,
 		 const struct probe_points *points)
 {
 	int r = 0;
 
 	for (size_t i = 0; !r && i < PROGRAMS; i++)
-		r = probe_links_put(programs[i].type, b->inuse.programs[i], points, programs[i].at,
-				    to);
+		r = probe_links_put(&(struct probe_linked){programs[i].type, b->inuse.programs[i],
+							   programs[i].at, false},
+				    points, to);
 	return r;
 }
 

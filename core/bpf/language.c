@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "bpf/internal/sampler_state.h"
 
-#define MAX_MAPS 192u
+#define MAX_MAPS 320u
 #define ATTEMPTS 3u           /* a crash may be a lack of memory */
 #define PAUSE_NS 100000000ull /* before the second, twice as long before the third .. */
 #define MOST_PAUSES 8u        /* .. up to 26 s */
@@ -95,8 +95,6 @@ static int link_and_load(void *arg, char *why, size_t len)
 	const struct base first = {b->object, b->fds.programs, sampler_object_first(b),
 				   b->probes.type};
 	const struct base waits = {b->waits.object, b->waits.programs, OBJECT_WAITS, UPROBE_EVENTS};
-	const struct base probes = {b->probes.object, b->probes.programs, OBJECT_PROBES,
-				    b->probes.type};
 	const char *what = sampler_object_wrong_step(plugin_of(b, j->unwinder)), *refusal;
 	int r;
 
@@ -108,8 +106,13 @@ static int link_and_load(void *arg, char *why, size_t len)
 	r = link_and_load_in(j, &first, &what);
 	if (!r && b->waits.beside)
 		r = link_and_load_in(j, &waits, &what);
-	if (!r && b->probes.beside)
-		r = link_and_load_in(j, &probes, &what);
+	for (uint32_t i = 0; !r && i < PROBE_OBJECTS; i++) {
+		const struct probes *h = probes_at(b, i);
+		const struct base probes = {h->object, h->programs, h->which, h->type};
+
+		if (h->beside)
+			r = link_and_load_in(j, &probes, &what);
+	}
 	refusal = libbpf_log_refusal();
 	if (r)
 		snprintf(why, len, "%s: %s", what, refusal ? refusal : strerror(-r));
@@ -141,8 +144,9 @@ static int start(struct bpf_sampler *b, uint32_t unwinder)
 
 	if (!r && b->waits.beside)
 		r = keep_maps(b->waits.object, keep, &n);
-	if (!r && b->probes.beside)
-		r = keep_maps(b->probes.object, keep, &n);
+	for (uint32_t i = 0; !r && i < PROBE_OBJECTS; i++)
+		if (probes_at(b, i)->beside)
+			r = keep_maps(probes_at(b, i)->object, keep, &n);
 	if (r)
 		return r;
 	return loader_start(&b->languages[unwinder].child, "loading it", link_and_load, &j, keep,

@@ -217,7 +217,7 @@ int sampler_object_check_chooser(const struct fusee_instance *chooser, char **wh
 
 enum sampler_object sampler_object_first(const struct bpf_sampler *b)
 {
-	return b->waits.sampled ? OBJECT_WAITS : b->probes.sampled ? OBJECT_PROBES : OBJECT_TICKS;
+	return b->waits.sampled ? OBJECT_WAITS : b->probes.sampled ? b->probes.which : OBJECT_TICKS;
 }
 
 uint32_t sampler_object_parts(const struct bpf_sampler *b, enum sampler_object which, int language,
@@ -232,7 +232,7 @@ uint32_t sampler_object_parts(const struct bpf_sampler *b, enum sampler_object w
 						  .to = waits_bpf_end,
 						  .constant = "fusee_samplers",
 						  .value = waits_samplers(b)};
-	else if (which == OBJECT_PROBES && b->probes.tracepoints)
+	else if (which == OBJECT_TRACEPOINTS)
 		parts[n++] = (struct linker_part){
 			.name = "tracepoints", .from = tracepoints_bpf, .to = tracepoints_bpf_end};
 	else if (which == OBJECT_PROBES)

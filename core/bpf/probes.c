@@ -4,12 +4,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -29,45 +26,47 @@ static const char *const programs[PROBE_PROGRAMS] = {[PROBE_CALL] = "sampler_pro
 #define RETURNED "sampler_probe_return"
 #define TRACEPOINT "sampler_tracepoint_"
 
-int probes_open(struct bpf_sampler *b)
+int probes_open(struct probes *h)
 {
-	int walk = bpf_object__find_map_fd_by_name(b->probes.object, "sampler_probe_walk");
-	struct bpf_program *p = bpf_object__find_program_by_name(b->probes.object, "sampler_tick");
+	int walk = bpf_object__find_map_fd_by_name(h->object, "sampler_probe_walk");
+	struct bpf_program *p = bpf_object__find_program_by_name(h->object, "sampler_tick");
 	int tick = p ? bpf_program__fd(p) : -ENOENT;
 	uint32_t zero = 0;
 
-	b->probes.programs = bpf_object__find_map_fd_by_name(b->probes.object, "sampler_programs");
-	b->probes.cpus = bpf_object__find_map_fd_by_name(b->probes.object, "sampler_probe_cpus");
-	if (walk < 0 || tick < 0 || b->probes.cpus < 0)
+	h->programs = bpf_object__find_map_fd_by_name(h->object, "sampler_programs");
+	h->cpus = bpf_object__find_map_fd_by_name(h->object, "sampler_probe_cpus");
+	h->counts = bpf_object__find_map_fd_by_name(h->object, "sampler_hooks");
+	if (walk < 0 || tick < 0 || h->cpus < 0 || h->counts < 0)
 		return -ENOENT;
 	return bpf_map_update_elem(walk, &zero, &tick, BPF_ANY) ? -errno : 0;
 }
 
 /* The object beside that of CPU time. Processes are followed by that. */
-int probes_load_beside(struct bpf_sampler *b)
+int probes_load_beside(const struct bpf_sampler *b, struct probes *h)
 {
-	struct bpf_object *object = b->probes.object;
+	const char *section = h->tracepoints ? "raw_tp" : "uprobe";
 	struct bpf_program *p;
 	int r = 0;
 
-	bpf_object__for_each_program(p, object)
+	bpf_object__for_each_program(p, h->object)
 	{
-		if (!r && strcmp(bpf_program__section_name(p), "uprobe") != 0)
+		if (!r && strcmp(bpf_program__section_name(p), section) != 0)
 			r = bpf_program__set_autoload(p, false);
 	}
 	if (!r)
-		r = probes_size(b);
-	uprobe_link_set_type(object, b->probes.type);
-	if (!r)
-		r = inuse_prepare(b, object);
-	return r ? r : bpf_object__load(object);
+		r = probes_size(h);
+	uprobe_link_set_type(h->object, h->type);
+	if (!r && !h->tracepoints)
+		r = inuse_prepare(h->object, !h->hooks && b->inuse.followed);
+	return r ? r : bpf_object__load(h->object);
 }
 
 void probes_close(struct bpf_sampler *b)
 {
 	bpf_probes_detach(&b->probes.links);
-	if (b->probes.beside)
-		bpf_object__close(b->probes.object);
+	for (uint32_t i = 0; i < PROBE_OBJECTS; i++)
+		if (probes_at(b, i)->beside)
+			bpf_object__close(probes_at(b, i)->object);
 }
 
 /* -ENOTSUP: the instruction cannot be probed; -ENOENT: the kernel has no uprobes, since the file
@@ -103,10 +102,36 @@ static bool takes_links(const struct bpf_sampler_options *o)
 	return !o->leaderless && (!given || strcmp(given, "0") != 0) && uprobe_link_has_multi();
 }
 
+/* All programs of their object, since a reload may add places of any kind. */
+static void prepare_hooks(struct bpf_sampler *b, const struct bpf_sampler_options *o)
+{
+	const struct probes of_files = {.which = OBJECT_PROBES,
+					.beside = true,
+					.hooks = true,
+					.type = takes_links(o) ? UPROBE_MULTI : UPROBE_EVENTS,
+					.used = 1u << PROBE_CALL | 1u << PROBE_DESCRIBED |
+						1u << PROBE_RETURN,
+					.numbers = HOOK_PLACES};
+
+	b->hooks[0] = of_files;
+	b->hooks[1] = (struct probes){.which = OBJECT_TRACEPOINTS,
+				      .beside = true,
+				      .hooks = true,
+				      .tracepoints = MOST_TRACEPOINTS};
+}
+
 void probes_prepare(struct bpf_sampler *b, const struct bpf_sampler_options *o)
 {
 	const struct probe_points *points = o->probes;
 
+	b->probes = (struct probes){.which = OBJECT_PROBES,
+				    .beside = points && o->probes_beside,
+				    .sampled = points && !o->probes_beside,
+				    .links = PROBE_LINKS_NONE};
+	if (o->hooks)
+		prepare_hooks(b, o);
+	if (!points)
+		return;
 	b->probes.type = o->in_use ? UPROBE_SESSION : takes_links(o) ? UPROBE_MULTI : UPROBE_EVENTS;
 	/* those of allocators are found later */
 	b->probes.used = points->n ? 0 : 1u << PROBE_ALLOC;
@@ -116,81 +141,84 @@ void probes_prepare(struct bpf_sampler *b, const struct bpf_sampler_options *o)
 		if (points->at[i].filter.operator)
 			b->probes.numbers = (uint32_t)points->n;
 	}
+	if (b->probes.tracepoints)
+		b->probes.which = OBJECT_TRACEPOINTS;
 }
 
-static int exclude(const struct bpf_sampler *b, const char *program)
+static int exclude(const struct probes *h, const char *program)
 {
-	struct bpf_program *p = bpf_object__find_program_by_name(b->probes.object, program);
+	struct bpf_program *p = bpf_object__find_program_by_name(h->object, program);
 
 	return p ? bpf_program__set_autoload(p, false) : -ENOENT;
 }
 
 /* Each tracepoint has the program of its number. */
-static int size_tracepoints(const struct bpf_sampler *b, struct bpf_map *filters)
+static int size_tracepoints(const struct probes *h, struct bpf_map *filters)
 {
 	int r = bpf_map__set_max_entries(filters, MOST_TRACEPOINTS + 1);
 
-	for (uint32_t i = b->probes.tracepoints + 1; !r && i <= MOST_TRACEPOINTS; i++) {
+	for (uint32_t i = h->tracepoints + 1; !r && i <= MOST_TRACEPOINTS; i++) {
 		char name[32];
 
 		snprintf(name, sizeof(name), TRACEPOINT "%u", i);
-		r = exclude(b, name);
+		r = exclude(h, name);
 	}
 	return r;
 }
 
 /* Programs for other kinds of probes need not be verified. */
-static int exclude_unused(const struct bpf_sampler *b)
+static int exclude_unused(const struct probes *h)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; !r && i < PROBE_PROGRAMS; i++)
-		if (programs[i] && !(b->probes.used & 1u << i))
-			r = exclude(b, programs[i]);
-	if (!r && !(b->probes.used & 1u << PROBE_RETURN))
-		r = exclude(b, RETURNED);
+		if (programs[i] && !(h->used & 1u << i))
+			r = exclude(h, programs[i]);
+	if (!r && !(h->used & 1u << PROBE_RETURN))
+		r = exclude(h, RETURNED);
 	return r;
 }
 
-int probes_size(const struct bpf_sampler *b)
+int probes_size(const struct probes *h)
 {
-	struct bpf_map *calls = bpf_object__find_map_by_name(b->probes.object, "sampler_calls");
-	struct bpf_map *filters = bpf_object__find_map_by_name(b->probes.object, "sampler_filters");
-	bool timed = b->probes.used & 1u << PROBE_RETURN;
-	int r;
+	struct bpf_map *calls = bpf_object__find_map_by_name(h->object, "sampler_calls");
+	struct bpf_map *filters = bpf_object__find_map_by_name(h->object, "sampler_filters");
+	struct bpf_map *hooks = bpf_object__find_map_by_name(h->object, "sampler_hooks");
+	bool timed = h->used & 1u << PROBE_RETURN;
+	int r = hooks && filters ? 0 : -ENOENT;
 
-	if (b->probes.tracepoints && filters)
-		return size_tracepoints(b, filters);
-	if (!calls || !filters)
+	if (!r && h->hooks)
+		r = bpf_map__set_max_entries(hooks, MOST_HOOKS + 1);
+	if (r || h->tracepoints)
+		return r ? r : size_tracepoints(h, filters);
+	if (!calls)
 		return -ENOENT;
 	r = bpf_map__set_max_entries(calls, timed ? PROBE_CALLS : 1);
 	if (!r)
-		r = exclude_unused(b);
-	return r ? r : bpf_map__set_max_entries(filters, b->probes.numbers + 1);
+		r = exclude_unused(h);
+	return r ? r : bpf_map__set_max_entries(filters, h->numbers + 1);
 }
 
 /* A link of one place, for which an event would do: one object has programs of one type. */
-static int link_place(const struct bpf_sampler *b, const struct bpf_program *program,
-		      uint64_t offset, const struct probe_target *to,
-		      const struct bpf_uprobe_opts *o)
+static int link_place(const struct probes *h, const struct bpf_program *program, uint64_t offset,
+		      const struct probe_where *to, const struct bpf_uprobe_opts *o)
 {
 	const uint64_t cookie = o->bpf_cookie, counter = o->ref_ctr_offset;
 	const struct uprobe_places at = {&offset, &cookie, &counter, 1, o->retprobe};
 
-	return probe_links_add(to->links,
-			       uprobe_link_create(b->probes.type, bpf_program__fd(program), to->pid,
-						  to->path, &at));
+	return probe_links_add(to->links, uprobe_link_create(h->type, bpf_program__fd(program),
+							     to->pid, to->path, &at));
 }
 
 /* o: NULL at a tracepoint. */
-static int attach_program(struct bpf_sampler *b, const char *name, const struct probe_point *p,
-			  const struct probe_target *to, struct bpf_uprobe_opts *o)
+static int attach_program(const struct probes *h, const char *name, const struct probe_point *p,
+			  const struct probe_where *to, struct bpf_uprobe_opts *o)
 {
-	struct bpf_program *program = bpf_object__find_program_by_name(b->probes.object, name);
+	struct bpf_program *program = bpf_object__find_program_by_name(h->object, name);
 	struct bpf_link *link;
 
-	if (program && o && b->probes.type == UPROBE_MULTI)
-		return link_place(b, program, p->offset, to, o);
+	if (program && o && h->type == UPROBE_MULTI)
+		return link_place(h, program, p->offset, to, o);
 	if (!program || !ARRAY_ROOM(to->links->at, to->links->n, to->links->cap))
 		return program ? -ENOMEM : -ENOENT;
 	link = o ? bpf_program__attach_uprobe_opts(program, to->pid, to->path, p->offset, o)
@@ -203,45 +231,46 @@ static int attach_program(struct bpf_sampler *b, const char *name, const struct 
 
 /* The probe at the begin comes first: a return without its begin would be of no use. The number of
  * the place tells calls of several functions that return at once apart. */
-static int attach_timed(struct bpf_sampler *b, const struct probe_point *p, uint64_t number,
-			const struct probe_target *to)
+static int attach_timed(const struct probes *h, const struct probe_point *p, uint64_t number,
+			const struct probe_where *to)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, o, .bpf_cookie = number);
-	int r = attach_program(b, programs[p->program], p, to, &o);
+	int r = attach_program(h, programs[p->program], p, to, &o);
 
-	if (r == -EOPNOTSUPP && !p->filter.operator) { /* before Linux 5.15 */
+	if (r == -EOPNOTSUPP && !p->filter.operator&& !p->hook) { /* before Linux 5.15 */
 		o.bpf_cookie = 0;
-		r = attach_program(b, programs[p->program], p, to, &o);
+		r = attach_program(h, programs[p->program], p, to, &o);
 	}
 	o.retprobe = true;
-	return r ? r : attach_program(b, RETURNED, p, to, &o);
+	return r ? r : attach_program(h, RETURNED, p, to, &o);
 }
 
-/* What the program at this place compares. */
-static int set_filter(struct bpf_sampler *b, const struct probe_point *p, uint32_t number)
+/* What the program at this place compares, and whose it is. */
+static int set_place(const struct probes *h, const struct probe_point *p, uint32_t number)
 {
-	int map = bpf_object__find_map_fd_by_name(b->probes.object, "sampler_filters");
+	int map = bpf_object__find_map_fd_by_name(h->object, "sampler_filters");
+	const struct probe_place at = {.filter = p->filter, .period = p->period, .hook = p->hook};
 
-	if (!p->filter.operator)
+	if (!p->filter.operator&& !p->hook)
 		return 0;
-	return bpf_map_update_elem(map, &number, &p->filter, BPF_ANY) ? -errno : 0;
+	return bpf_map_update_elem(map, &number, &at, BPF_ANY) ? -errno : 0;
 }
 
-static int attach(struct bpf_sampler *b, const struct probe_point *p, uint64_t number,
-		  const struct probe_target *to)
+static int attach(const struct probes *h, const struct probe_point *p, uint64_t number,
+		  const struct probe_where *to)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, o);
 	char name[48];
 
 	snprintf(name, sizeof(name), TRACEPOINT "%llu", (unsigned long long)number);
 	if (p->program == PROBE_TRACEPOINT)
-		return attach_program(b, name, p, to, NULL);
+		return attach_program(h, name, p, to, NULL);
 	if (p->program == PROBE_RETURN)
-		return attach_timed(b, p, number, to);
+		return attach_timed(h, p, number, to);
 	o.ref_ctr_offset = p->semaphore;
-	if (p->filter.operator|| p->program == PROBE_ALLOC)
+	if (p->filter.operator|| p->hook || p->program == PROBE_ALLOC)
 		o.bpf_cookie = probe_links_cookie(p, number);
-	return attach_program(b, programs[p->program], p, to, &o);
+	return attach_program(h, programs[p->program], p, to, &o);
 }
 
 int bpf_probes_attach(struct bpf_sampler *b, const struct probe_points *points, char **why)
@@ -250,57 +279,15 @@ int bpf_probes_attach(struct bpf_sampler *b, const struct probe_points *points, 
 
 	*why = NULL;
 	for (size_t i = 0; !r && i < points->n; i++) {
-		const struct probe_target to = {&b->probes.links, -1, points->at[i].path};
+		const struct probe_where to = {&b->probes.links, -1, points->at[i].path};
 
-		r = set_filter(b, &points->at[i], (uint32_t)i + 1);
+		r = set_place(&b->probes, &points->at[i], (uint32_t)i + 1);
 		if (!r)
-			r = attach(b, &points->at[i], i + 1, &to);
+			r = attach(&b->probes, &points->at[i], i + 1, &to);
 		if (r)
 			explain(r, &points->at[i], why);
 	}
 	return r;
-}
-
-/* An event that counts nothing. Without a ring poll() would always say that its thread has ended.
- */
-static int watch(struct probe_links *links, pid_t thread)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_DUMMY,
-		.disabled = 1,
-		.exclude_kernel = 1,
-	};
-
-	links->watch = (int)syscall(SYS_perf_event_open, &attr, thread, -1, -1,
-				    PERF_FLAG_FD_CLOEXEC);
-	if (links->watch < 0)
-		return -errno;
-	links->ring = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, links->watch,
-			   0);
-	if (links->ring == MAP_FAILED) {
-		links->ring = NULL;
-		return -errno;
-	}
-	return 0;
-}
-
-/* What a process has in use is known to its end, whichever of its threads have ended before. */
-static int watch_process(struct probe_links *links, pid_t pid)
-{
-	links->watch = (int)syscall(SYS_pidfd_open, pid, 0);
-	return links->watch < 0 ? -errno : 0;
-}
-
-static void close_watch(struct probe_links *links)
-{
-	if (links->ring)
-		munmap(links->ring, (size_t)sysconf(_SC_PAGESIZE));
-	if (links->watch >= 0)
-		close(links->watch);
-	links->ring = NULL;
-	links->watch = -1;
 }
 
 bool bpf_probes_have_links(const struct bpf_sampler *b)
@@ -321,52 +308,93 @@ bool bpf_probes_have_ended(struct probe_links *links, pid_t pid, bool watch_says
 	if (!leaderless)
 		return watch_says || links->leaderless; /* or another thread has exec'ed */
 	if (!links->leaderless) {
-		close_watch(links);
-		links->leaderless = !watch_process(links, pid);
+		probe_links_close_watch(links);
+		links->leaderless = !probe_links_watch_process(links, pid);
 	}
 	return !links->leaderless;
 }
 
-/* Those of all allocations are one link. */
-static int attach_many(struct bpf_sampler *b, const struct probe_points *points,
-		       const struct probe_target *to)
+/* Those of a program are one link. The begin of what is timed comes before its return. */
+static int link_many(const struct probes *h, const struct probe_points *points,
+		     const struct probe_where *to)
 {
 	int r = 0;
 
-	if (b->probes.type == UPROBE_MULTI) {
-		const struct bpf_program *alloc = bpf_object__find_program_by_name(
-			b->probes.object, programs[PROBE_ALLOC]);
+	for (uint32_t i = 0; !r && i <= PROBE_PROGRAMS; i++) {
+		bool returned = i == PROBE_PROGRAMS;
+		const char *name = returned ? RETURNED : programs[i];
+		const struct bpf_program *p = name ? bpf_object__find_program_by_name(h->object,
+										      name)
+						   : NULL;
+		const struct probe_linked l = {UPROBE_MULTI, p ? bpf_program__fd(p) : -1,
+					       returned ? PROBE_RETURN : (enum probe_program)i,
+					       returned};
 
-		r = probe_links_put(UPROBE_MULTI, bpf_program__fd(alloc), points, PROBE_ALLOC, to);
+		if (p)
+			r = probe_links_put(&l, points, to);
 	}
-	for (size_t i = 0; !r && i < points->n; i++)
-		if (b->probes.type != UPROBE_MULTI || points->at[i].program != PROBE_ALLOC)
-			r = attach(b, &points->at[i], i + 1, to);
+	return r;
+}
+
+static int attach_many(const struct probes *h, const struct probe_points *points,
+		       const struct probe_where *to)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && h->hooks && i < points->n; i++)
+		r = set_place(h, &points->at[i], points->at[i].number);
+	if (!r && h->type == UPROBE_MULTI)
+		r = link_many(h, points, to);
+	for (size_t i = 0; !r && h->type != UPROBE_MULTI && i < points->n; i++)
+		r = attach(h, &points->at[i], probe_links_number(&points->at[i], i), to);
 	/* it had memory, which has the probes, if it has it still */
-	if (!r && b->probes.type == UPROBE_MULTI && to->pid > 0 &&
+	if (!r && h->type == UPROBE_MULTI && to->pid > 0 &&
 	    procfs_living_thread(to->pid) != to->pid)
 		r = -EOWNERDEAD;
 	return r;
 }
 
 /* First the watch: if another thread has exec'ed meanwhile, it says so. */
+static int attach_to(struct bpf_sampler *b, const struct probes *h, struct probe_where *to, int fd,
+		     const struct probe_points *points)
+{
+	bool followed = !h->hooks && b->inuse.followed;
+	pid_t pid = to->pid;
+	char path[64];
+	int r;
+
+	*to->links = PROBE_LINKS_NONE;
+	to->path = path;
+	to->pid = h->type == UPROBE_EVENTS && pid > 0 ? procfs_living_thread(pid) : pid;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	r = pid <= 0   ? 0
+	    : followed ? probe_links_watch_process(to->links, pid)
+		       : probe_links_watch(to->links, to->pid);
+	if (!r)
+		r = followed ? inuse_attach(b, to, points) : attach_many(h, points, to);
+	if (r)
+		bpf_probes_detach(to->links);
+	return r;
+}
+
 int bpf_probes_attach_to(struct bpf_sampler *b, pid_t pid, int fd,
 			 const struct probe_points *points, struct probe_links *links)
 {
-	bool of_thread = b->probes.type == UPROBE_EVENTS && pid > 0;
-	pid_t thread = of_thread ? procfs_living_thread(pid) : pid;
-	char path[64];
-	const struct probe_target to = {links, thread, path};
-	int r;
+	return attach_to(b, &b->probes, &(struct probe_where){links, pid, NULL}, fd, points);
+}
+
+int bpf_hooks_attach_to(struct bpf_sampler *b, pid_t pid, int fd, const struct probe_points *points,
+			struct probe_links *links)
+{
+	return attach_to(b, &b->hooks[0], &(struct probe_where){links, pid, NULL}, fd, points);
+}
+
+int bpf_hooks_attach(struct bpf_sampler *b, const struct probe_point *p, struct probe_links *links)
+{
+	int r = set_place(&b->hooks[1], p, p->number);
 
 	*links = PROBE_LINKS_NONE;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	r = pid <= 0 ? 0 : b->inuse.followed ? watch_process(links, pid) : watch(links, thread);
-	if (!r)
-		r = b->inuse.followed ? inuse_attach(b, &to, points) : attach_many(b, points, &to);
-	if (r)
-		bpf_probes_detach(links);
-	return r;
+	return r ? r : attach(&b->hooks[1], p, p->number, &(struct probe_where){links, -1, NULL});
 }
 
 void bpf_probes_detach(struct probe_links *links)
@@ -377,7 +405,7 @@ void bpf_probes_detach(struct probe_links *links)
 		close(links->many[i]);
 	free(links->at);
 	free(links->many);
-	close_watch(links);
+	probe_links_close_watch(links);
 	*links = PROBE_LINKS_NONE;
 }
 
@@ -386,17 +414,30 @@ void bpf_probes_set_period(struct bpf_sampler *b, uint32_t period)
 	__atomic_store_n(&b->settings->probe_period, period, __ATOMIC_RELEASE);
 }
 
-void bpf_probes_counts(const struct bpf_sampler *b, uint64_t counts[PROBE_RESULT_COUNT])
+/* Of a map by CPU, whose values begin with counts. */
+static void sum_counts(int map, uint32_t key, size_t size, uint64_t counts[PROBE_RESULT_COUNT])
 {
-	int ncpus = b->probes.object ? libbpf_num_possible_cpus() : 0;
-	struct probe_cpu *cpus = ncpus > 0 ? calloc((size_t)ncpus, sizeof(*cpus)) : NULL;
-	uint32_t zero = 0;
-	bool read = cpus && !bpf_map_lookup_elem(b->probes.cpus, &zero, cpus);
+	int ncpus = map > 0 ? libbpf_num_possible_cpus() : 0;
+	char *cpus = ncpus > 0 ? calloc((size_t)ncpus, size) : NULL;
+	bool read = cpus && !bpf_map_lookup_elem(map, &key, cpus);
 
 	for (uint32_t i = 0; i < PROBE_RESULT_COUNT; i++) {
 		counts[i] = 0;
 		for (int c = 0; read && c < ncpus; c++)
-			counts[i] += cpus[c].counts[i];
+			counts[i] += ((const uint64_t *)(cpus + (size_t)c * size))[i];
 	}
 	free(cpus);
+}
+
+void bpf_probes_counts(const struct bpf_sampler *b, uint64_t counts[PROBE_RESULT_COUNT])
+{
+	sum_counts(b->probes.object ? b->probes.cpus : 0, 0, sizeof(struct probe_cpu), counts);
+}
+
+void bpf_hooks_counts(const struct bpf_sampler *b, bool tracepoint, uint32_t hook,
+		      uint64_t counts[PROBE_RESULT_COUNT])
+{
+	const struct probes *h = &b->hooks[tracepoint];
+
+	sum_counts(h->object ? h->counts : 0, hook, sizeof(struct hook_cpu), counts);
 }

@@ -6,27 +6,8 @@
 #include <sys/types.h>
 
 #include "../../bpf/probe_maps.h"
-#include "symbols/probe_points.h"
+#include "programs/probe_links.h"
 #include "bpf/sampler.h"
-
-struct bpf_link;
-
-/* Probes that are in place.
- * Probes of a process end with the thread whose memory the kernel took them to be of: its first, or
- * another if that had ended, which is also so if another thread has exec'ed in its place; or,
- * where memory is followed, with the process. `watch` has POLLHUP or POLLIN then. Links of many
- * places stay where the first thread ends and others go on. */
-struct probe_links {
-	struct bpf_link **at; /* a place each */
-	size_t n, cap;
-	int *many; /* descriptors of links, each of many places */
-	size_t nmany, many_cap;
-	int watch; /* an event of a thread, or a process; -1: none */
-	void *ring;
-	bool leaderless; /* the first thread has ended meanwhile */
-};
-
-#define PROBE_LINKS_NONE ((struct probe_links){.watch = -1})
 
 /* The keys of enum probe_result. */
 extern const char *const probe_result_texts[PROBE_RESULT_COUNT];
@@ -44,6 +25,16 @@ bool bpf_probes_have_links(const struct bpf_sampler *);
 bool bpf_probes_are_put(const struct probe_links *);
 /* Have probes of a process ended? watch_says: what poll() has said of `watch`. */
 bool bpf_probes_have_ended(struct probe_links *, pid_t, bool watch_says);
+/* The same of hooks, of a sampler that was opened for them; points have numbers. At a tracepoint,
+ * of all processes: only hits of selected processes can be samples. */
+int bpf_hooks_attach_to(struct bpf_sampler *, pid_t, int fd, const struct probe_points *,
+			struct probe_links *);
+int bpf_hooks_attach(struct bpf_sampler *, const struct probe_point *tracepoint,
+		     struct probe_links *);
+/* What became of the hits of a hook so far, by enum probe_result; a number may be that of several
+ * hooks in turn. */
+void bpf_hooks_counts(const struct bpf_sampler *, bool tracepoint, uint32_t hook,
+		      uint64_t counts[PROBE_RESULT_COUNT]);
 /* Removes them, for which the kernel waits for each CPU. [any thread] */
 void bpf_probes_detach(struct probe_links *);
 /* From now on hits are samples: those of this value for certain, others with the probability of the

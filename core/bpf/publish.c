@@ -220,6 +220,6 @@ bool bpf_publish_is_pending(const struct bpf_sampler *b)
 			return true;
 	return b->chunks.nunconfirmed ||
 	       __atomic_load_n(&b->settings->unknown_ticks, __ATOMIC_RELAXED) !=
-		       b->older_unknown_ticks ||
+		       b->unknown_ticks.older ||
 	       __atomic_load_n(&b->chunks.at[0].changed, __ATOMIC_RELAXED) != b->chunks.last_change;
 }

@@ -216,11 +216,11 @@ static int load(struct bpf_sampler *b, char **why)
 		r = waits_prepare(b, b->object, possible_cpus());
 	b->probes.object = b->probes.sampled ? b->object : NULL;
 	if (!r && b->probes.sampled)
-		r = probes_size(b);
+		r = probes_size(&b->probes);
 	if (b->probes.sampled)
 		uprobe_link_set_type(b->object, b->probes.type);
 	if (!r && b->probes.sampled && !b->probes.tracepoints)
-		r = inuse_prepare(b, b->object);
+		r = inuse_prepare(b->object, b->inuse.followed);
 	if (!r)
 		r = sampler_object_exclude_languages(b, b->object);
 	if (!r && b->waits.beside)
@@ -289,12 +289,8 @@ static struct bpf_sampler *new_sampler(const struct plugin_set *set,
 	b->waits.choosers = o->choosers && o->choosers->n ? o->choosers : NULL;
 	b->waits.sampled = b->waits.choosers && !o->beside;
 	b->waits.beside = b->waits.choosers && o->beside;
-	b->probes.beside = o->probes && o->probes_beside;
-	b->probes.sampled = o->probes && !o->probes_beside;
 	b->inuse.followed = o->probes && o->in_use;
-	b->probes.links = PROBE_LINKS_NONE;
-	if (o->probes)
-		probes_prepare(b, o);
+	probes_prepare(b, o);
 	b->worker = o->worker;
 	b->foreign_pids = !programs_see_our_pids();
 	b->chunks.n = (o->chunks ? o->chunks : chunks_for_cpus()) + 1;
@@ -490,8 +486,8 @@ void bpf_sampler_begin_round(struct bpf_sampler *b, uint64_t copy_bytes)
 	__atomic_store_n(&b->settings->copy_limit, (uint32_t)(copy_bytes / 1024), __ATOMIC_RELAXED);
 	__atomic_add_fetch(&b->settings->round, 1, __ATOMIC_RELAXED);
 	slabs_load_required(b);
-	b->older_unknown_ticks = b->unknown_ticks;
-	b->unknown_ticks = __atomic_load_n(&b->settings->unknown_ticks, __ATOMIC_RELAXED);
+	b->unknown_ticks.older = b->unknown_ticks.newest;
+	b->unknown_ticks.newest = __atomic_load_n(&b->settings->unknown_ticks, __ATOMIC_RELAXED);
 }
 
 int bpf_sampler_wake_fd(const struct bpf_sampler *b)
@@ -566,9 +562,11 @@ void bpf_sampler_stats(struct bpf_sampler *b, struct bpf_sampler_stats *s)
 	if (b->waits.beside)
 		sum_ticks(bpf_object__find_map_fd_by_name(b->waits.object, "sampler_counts"),
 			  s->ticks);
-	if (b->probes.beside)
-		sum_ticks(bpf_object__find_map_fd_by_name(b->probes.object, "sampler_counts"),
-			  s->ticks);
+	for (uint32_t i = 0; i < PROBE_OBJECTS; i++)
+		if (probes_at(b, i)->beside)
+			sum_ticks(bpf_object__find_map_fd_by_name(probes_at(b, i)->object,
+								  "sampler_counts"),
+				  s->ticks);
 	s->table_bytes = b->slabs.used_words * 4 +
 			 (uint64_t)(b->frames.n - b->frames.nfree) * FRAME_BYTES;
 	s->table_cap = (uint64_t)b->slabs.n * SLAB_BYTES + (uint64_t)b->frames.n * FRAME_BYTES;

@@ -34,6 +34,7 @@ struct bpf_sampler_options {
 	 */
 	const struct probe_points *probes;
 	bool probes_beside; /* ticks are samples too */
+	bool hooks;         /* hooks are samples too, beside ticks: bpf_hooks_attach_to() */
 	bool in_use;        /* their memory is followed until it is freed: bpf/inuse.h */
 	bool leaderless;    /* a process is to be probed whose first thread has ended */
 	/* Its cache has the pages of tables that were used; borrowed until

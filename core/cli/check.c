@@ -21,6 +21,7 @@
 #include "config/help.h"
 #include "lua/script.h"
 #include "config/settings.h"
+#include "hooks/hooks.h"
 
 #define WAIT_NS 5000000000u /* the longest wait for the discoveries to find targets */
 #define MAX_ROWS 40         /* of the table */
@@ -266,6 +267,8 @@ static int check(const char *path, const struct check *o)
 	if (r)
 		return r;
 	r = plan_from_script(&plan, path, &folder, &errors);
+	if (!r)
+		r = hooks_check(&plan, &errors);
 	for (uint32_t i = 0; i < errors.n; i++)
 		log_error("%s", errors.texts[i]);
 	if (r && !errors.n)

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "console/options.h"
+#include "hooks/hooks.h"
 #include "record/session.h"
 #include "agent/agent.h"
 #include "config/flags.h"
@@ -125,8 +126,10 @@ static int make_plan(void *arg, const struct plugin_folder *f, struct plan **ret
 {
 	const struct run *o = arg;
 
-	return o->script ? plan_from_script(ret, o->script, f, errors)
-			 : plan_from_flags(ret, &o->flags, f, errors);
+	int r = o->script ? plan_from_script(ret, o->script, f, errors)
+			  : plan_from_flags(ret, &o->flags, f, errors);
+
+	return r ? r : hooks_check(ret, errors);
 }
 
 int cmd_run(int argc, char **argv)

@@ -83,6 +83,13 @@ void plan_free(struct plan *p)
 	free_instances(p->discoveries, p->ndiscoveries);
 	free_instances(p->unwinders, p->nunwinders);
 	free_instances(p->samplers.list, p->samplers.n);
+	for (uint32_t i = 0; i < p->samplers.nprobes; i++) {
+		free(p->samplers.probes[i].text);
+		free(p->samplers.probes[i].name);
+		free(p->samplers.probes[i].where);
+	}
+	free(p->samplers.probes);
+	options_clear(p, &plan_settings[SETTINGS_SAMPLE_PROBE].options); /* name */
 	free_texts(p->without);
 	relabel_rules_free(p->relabel);
 	for (uint32_t i = 0; i < p->callbacks.n; i++)

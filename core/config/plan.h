@@ -79,6 +79,23 @@ struct plan_pulls {
 	struct fusee_table hosts;
 };
 
+#define PLAN_MAX_PROBES 32
+
+/* Options of a sample.probe. */
+struct plan_probe_options {
+	char *name;    /* "": its text */
+	int64_t count; /* hits */
+	uint64_t time; /* ns, of timed calls */
+};
+
+/* A probe of sample.probe. */
+struct plan_probe {
+	char *text;      /* "uprobe:/usr/bin/program:function" */
+	char *name;      /* unique in the plan: the label `probe` of its samples */
+	char *where;     /* "fusee.lua:12" */
+	uint64_t period; /* hits, or ns of timed calls: one in so many is a sample, 1: each */
+};
+
 /* What is sampled beside CPU time. */
 struct plan_samplers {
 	struct plan_instance **list;
@@ -86,6 +103,9 @@ struct plan_samplers {
 	/* sample.alloc: of the bytes that are allocated one in so many is a sample; 0: none. */
 	uint64_t alloc_bytes;
 	uint64_t inuse_bytes; /* sample.inuse: likewise, and what is in use of them */
+	struct plan_probe *probes;
+	uint32_t nprobes;
+	struct plan_probe_options given; /* of the sample.probe that was read last */
 };
 
 struct plan {

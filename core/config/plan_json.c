@@ -201,6 +201,18 @@ static void put_sample(struct json *j, const struct plan *p)
 		json_uint(j, "bytes", plan_hit_bytes(p));
 		json_end(j);
 	}
+	if (p->samplers.nprobes)
+		json_list(j, "probes");
+	for (uint32_t i = 0; i < p->samplers.nprobes; i++) {
+		json_open(j, NULL);
+		json_text(j, "probe", p->samplers.probes[i].text);
+		json_text(j, "name", p->samplers.probes[i].name);
+		json_uint(j, "period", p->samplers.probes[i].period);
+		json_text(j, "where", p->samplers.probes[i].where);
+		json_end(j);
+	}
+	if (p->samplers.nprobes)
+		json_end(j);
 	for (uint32_t i = 0; i < p->samplers.n; i++) {
 		json_open(j, p->samplers.list[i]->plugin);
 		json_uint(j, "period", p->samplers.list[i]->period);

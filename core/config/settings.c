@@ -72,6 +72,29 @@ static const struct fusee_option cpu[] = {
 static const struct fusee_option alloc[] = {SAMPLED_BYTES(samplers.alloc_bytes)};
 static const struct fusee_option inuse[] = {SAMPLED_BYTES(samplers.inuse_bytes)};
 
+static const struct fusee_option probe[] = {
+	{.name = "name",
+	 .type = FUSEE_STRING,
+	 .offset = offsetof(struct plan, samplers.given.name),
+	 .def = "",
+	 .doc = "The label `probe` of its samples; empty: the probe's text. Of one probe only."},
+	{.name = "count",
+	 .type = FUSEE_INT,
+	 .offset = offsetof(struct plan, samplers.given.count),
+	 .def = "1",
+	 .min = 1,
+	 .max = UINT32_MAX,
+	 .doc = "One hit in so many is a sample, by chance."},
+	{.name = "time",
+	 .type = FUSEE_DURATION,
+	 .offset = offsetof(struct plan, samplers.given.time),
+	 .def = "1ns",
+	 .min = 1,
+	 .max = UINT32_MAX,
+	 .doc = "Of uretprobe: a sample for each so much time in calls on average: a call of that "
+		"length and more is one for certain, shorter calls are by chance."},
+};
+
 static const char *const names[] = {[NAMES_LOCAL] = "local", [NAMES_SERVER] = "server", NULL};
 
 static const struct fusee_option metrics[] = {
@@ -327,6 +350,11 @@ const struct plan_settings plan_settings[SETTINGS_N] = {
 		 "What sample.alloc says, and of that what is in use when a window ends: allocated "
 		 "and not freed. It is instead of sample.alloc, and needs Linux 6.13.",
 		 TABLE(inuse)},
+	[SETTINGS_SAMPLE_PROBE] =
+		{"sample.probe",
+		 "Hits of probes, of targets alone, each with profiles beside those of CPU time: "
+		 "texts such as \"uprobe:/usr/bin/program:function\" are given without a name.",
+		 TABLE(probe)},
 	[SETTINGS_METRICS] = {"metrics", "The agent's own metrics, for Prometheus.",
 			      TABLE(metrics)},
 	[SETTINGS_CONTROL] = {"control", "The socket that fusee ctl connects to.", TABLE(control)},

@@ -202,6 +202,30 @@ static void add_alloc(const struct ctl *c, struct json_object *o, struct buf *ou
 	buf_fini(&b);
 }
 
+/* A line for each probe of the script. */
+static void add_probes(const struct ctl *c, struct json_object *o, struct buf *out)
+{
+	struct json_object *list = json_object_object_get(o, "probes");
+
+	for (size_t i = 0; i < answer_length(list); i++) {
+		struct json_object *p = json_object_array_get_idx(list, i);
+		uint64_t lost = answer_number(p, "lost");
+		const char *error = answer_text(p, "error");
+		char number[32];
+		struct buf b = {0};
+
+		buf_printf(&b, "%s: %" PRIu64 " attached, ", answer_text(p, "name"),
+			   answer_number(p, "probed"));
+		buf_printf(&b, "%s hits so far", text_number(number, answer_number(p, "hits")));
+		if (lost)
+			buf_printf(&b, ", %s without a stack", text_number(number, lost));
+		if (*error)
+			buf_printf(&b, "; the last failure: %s", error);
+		answer_line(out, c->width, i ? "" : "probes", &b);
+		buf_fini(&b);
+	}
+}
+
 /* Why profiles wait until a person corrects something. */
 static void add_denied(struct buf *b, struct json_object *sink)
 {
@@ -340,6 +364,7 @@ static void print_status(const struct ctl *c, struct json_object *o, struct buf 
 	add_config(c, o, out);
 	add_sampling(c, o, out);
 	add_alloc(c, o, out);
+	add_probes(c, o, out);
 	add_cost(c, o, out);
 	add_budget(c, o, out);
 	add_sinks(c, o, out);

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "delivery/internal/window_labels.h"
+#include "hooks/hooks.h"
 #include "profiler/fetching.h"
 #include "fetcher/fetcher.h"
 
@@ -177,7 +178,36 @@ static bool is_worth(const struct closed *closed, const struct build_options *o)
 	       (o->in_use && has_in_use(closed->window.collector, o));
 }
 
-/* CPU time, what each sampler chose, and allocations are profiles of their own. */
+/* A profile of each hook that has hits. true: there was one. */
+static bool put_hooks(struct closed *closed, bool one_set, uint32_t set)
+{
+	const struct collector *c = closed->window.collector;
+	struct build_options o = options_of(closed, BUILD_HITS, one_set, set);
+	bool seen[UINT8_MAX + 1] = {[0] = true}, any = false;
+
+	for (uint32_t i = 1; closed->sink->context.hooks && i < c->samples.n; i++) {
+		const struct sample_key *k = c->samples.entries[i].key;
+		const struct hook *hook;
+
+		o.hook = collected_is_hit(k) ? (uint8_t)(COLLECTED_HIT - k->sampler) : 0;
+		if (seen[o.hook] || !build_has(&o, c, k))
+			continue;
+		seen[o.hook] = true;
+		hook = hooks_of(closed->sink->context.hooks, o.hook);
+		if (!hook)
+			continue; /* its number is kept for longer than windows */
+		o.probe = hook->name;
+		o.event = hook->parsed.kind->name;
+		o.timed = hook->parsed.kind->timed;
+		o.period_ns = hook->period;
+		put_profile(closed, &o);
+		any = true;
+	}
+	return any;
+}
+
+/* CPU time, what each sampler chose, allocations, and each hook's hits are profiles of their own.
+ */
 static void put(struct closed *closed, bool one_set, uint32_t set)
 {
 	const struct wait_periods *periods = &closed->sink->context.chosen_periods;
@@ -185,15 +215,15 @@ static void put(struct closed *closed, bool one_set, uint32_t set)
 			     chosen = options_of(closed, BUILD_CHOSEN, one_set, set),
 			     hits = options_of(closed, BUILD_HITS, one_set, set);
 	uint32_t hit_period = closed->sink->context.hit_period;
-	bool any;
+	bool any = put_hooks(closed, one_set, set);
 
 	hits.event = "alloc_space";
 	hits.hits = true;
 	hits.in_use = closed->sink->context.add_in_use;
 	hits.period_ns = hit_period;
-	any = hit_period && (samples_of(closed->window.collector, &hits) ||
-			     has_in_use(closed->window.collector, &hits));
-	if (!periods->n && !hit_period)
+	any |= hit_period && (samples_of(closed->window.collector, &hits) ||
+			      has_in_use(closed->window.collector, &hits));
+	if (!periods->n && !hit_period && !closed->sink->context.hooks)
 		cpu.part = BUILD_ALL;
 	for (uint32_t i = 0; i < periods->n; i++) {
 		chosen.sampler = i;

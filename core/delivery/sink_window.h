@@ -22,8 +22,9 @@ struct sink_window_context {
 	uint64_t period_ns; /* of the plan's default rate */
 	/* Of samplers, each of which has profiles of its own. */
 	struct wait_periods chosen_periods;
-	uint32_t hit_period;      /* of allocations, which have profiles of their own; 0: none */
-	void (*drain)(void *arg); /* drains the rings into the open windows */
+	uint32_t hit_period;       /* of allocations, which have profiles of their own; 0: none */
+	const struct hooks *hooks; /* .. as each of these has; NULL: none */
+	void (*drain)(void *arg);  /* drains the rings into the open windows */
 	/* Adds what is in use to the collector of a slot's window, which was closed; NULL: that is
 	 * in no profile. */
 	void (*add_in_use)(void *arg, uint32_t slot, struct collector *);

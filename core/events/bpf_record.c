@@ -129,6 +129,7 @@ bool bpf_record_sample(struct bpf_record_reader *reader, uint64_t time, uint32_t
 			     .time = time,
 			     .period = record_weight(&r->tick),
 			     .hit.followed = record_followed(&r->tick),
+			     .hit.hook = record_hook(&r->tick.head),
 			     .share = bpf_record_share(&r->tick.head),
 			     .chosen.is = r->tick.head.flags & RECORD_CHOSEN,
 			     .chosen.sampler = bpf_record_sampler(&r->tick.head),

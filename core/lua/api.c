@@ -10,20 +10,11 @@
 #include "base/guess.h"
 #include "config/help.h"
 #include "lua/internal/library.h"
+#include "lua/internal/probe.h"
 #include "lua/internal/relabel.h"
 #include "config/settings.h"
 
 #define HANDLE_TYPE "fusee.handle" /* the metatable of handles, in the registry */
-
-struct api *api_of(lua_State *L, const char *what)
-{
-	struct api *a = script_of(L)->owner;
-
-	if (!a)
-		script_error(L, "%s cannot be called from %s: the plan is complete", what,
-			     script_of(L)->inside);
-	return a;
-}
 
 /* ---- handles ---- */
 
@@ -58,49 +49,7 @@ static int handle_text(lua_State *L)
 	return 1;
 }
 
-/* ---- declarations that may occur once ---- */
-
-const struct api_declared *api_declared(const struct api *a, const char *name)
-{
-	for (uint32_t i = 0; i < a->ndeclared; i++)
-		if (!strcmp(a->declared[i].name, name))
-			return &a->declared[i];
-	return NULL;
-}
-
-/* NULL: it is declared already, or there are too many declarations; recorded. */
-static struct api_declared *declare_once(struct api *a, const char *name, const char *where)
-{
-	const struct api_declared *before = api_declared(a, name);
-	struct api_declared *d;
-
-	if (before) {
-		plan_builder_error(&a->builder, where, "%s: given twice, first at %s", name,
-				   before->where);
-		return NULL;
-	}
-	if (a->ndeclared == API_MAX_DECLARED) {
-		plan_builder_error(&a->builder, where, "%s: too many declarations", name);
-		return NULL;
-	}
-	d = &a->declared[a->ndeclared++];
-	*d = (struct api_declared){0};
-	snprintf(d->name, sizeof(d->name), "%s", name);
-	snprintf(d->where, sizeof(d->where), "%s", where);
-	return d;
-}
-
 /* ---- constructors ---- */
-
-/* Whether the constructor was called with one table; records if not. */
-static bool is_one_table(lua_State *L, struct api *a, const char *name, const char *where)
-{
-	if (lua_gettop(L) == 1 && lua_istable(L, 1))
-		return true;
-	plan_builder_error(&a->builder, where, "%s takes one table: %s { option = value }", name,
-			   name);
-	return false;
-}
 
 static const struct fusee_option *plugin_option(const void *arg, const char *name)
 {
@@ -122,7 +71,7 @@ static int construct(lua_State *L)
 	uint32_t n;
 
 	script_where(L, where);
-	if (is_one_table(L, a, name, where)) {
+	if (api_is_one_table(L, a, name, where)) {
 		if (d->kind == FUSEE_SINK)
 			lua_relabel_of_sink(L, a, name, where);
 		lua_options_read(L, &a->options, name, where, 1, plugin_option, d);
@@ -151,69 +100,17 @@ static int construct_nothing(lua_State *L)
 	return 1;
 }
 
-static const struct fusee_option *setting_option(const void *arg, const char *name)
-{
-	return options_find(arg, name);
-}
-
-/* Sets the group's settings from a->options. */
-static void set_all(struct api *a, const struct plan_settings *g, const char *where)
-{
-	struct guess guess;
-
-	for (uint32_t i = 0; i < a->options.n; i++) {
-		struct instance_option *o = &a->options.list[i];
-		const struct fusee_option *option = options_find(&g->options, o->name);
-		char *text = NULL;
-
-		if (!option) {
-			guess = (struct guess){.word = o->name};
-			options_offer(&g->options, &guess);
-			plan_builder_error(&a->builder, where, "%s: unknown option '%s'" GUESS_HINT,
-					   g->name, o->name, GUESS_WORDS(guess, ""));
-		} else if (o->value.kind &&
-			   plan_builder_set(&a->builder, option, &o->value, &text)) {
-			plan_builder_error(&a->builder, where, "%s: %s", g->name,
-					   text ? text : "no memory");
-		}
-		free(text);
-	}
-}
-
-static bool is_given(const struct api *a, const char *name)
-{
-	for (uint32_t i = 0; i < a->options.n; i++)
-		if (!strcmp(a->options.list[i].name, name))
-			return true;
-	return false;
-}
-
 /* sample.cpu {..}, metrics {..}, control {..}. Upvalue 1: the group. */
 static int configure(lua_State *L)
 {
 	const struct plan_settings *g = lua_touserdata(L, lua_upvalueindex(1));
 	struct api *a = api_of(L, g->name);
-	char where[SCRIPT_WHERE], *text;
+	char where[SCRIPT_WHERE];
 
 	script_where(L, where);
-	if (!declare_once(a, g->name, where) || !is_one_table(L, a, g->name, where))
+	if (!api_declare_once(a, g->name, where) || !api_is_one_table(L, a, g->name, where))
 		return 0;
-	lua_options_read(L, &a->options, g->name, where, 1, setting_option, &g->options);
-	set_all(a, g, where);
-	for (uint32_t i = 0; i < g->options.n; i++) {
-		const struct fusee_option *o = FUSEE_AT(struct fusee_option, g->options, i);
-		struct option_value v = {.kind = OPTION_TEXT, .text = (char *)o->def};
-
-		if (is_given(a, o->name))
-			continue;
-		if (!o->def) {
-			plan_builder_error(&a->builder, where, "%s: option '%s' must be given",
-					   g->name, o->name);
-		} else if (plan_builder_set(&a->builder, o, &v, &text)) {
-			a->builder.no_memory = true;
-			free(text);
-		}
-	}
+	api_set_group(L, a, g, where);
 	lua_options_fini(&a->options);
 	return 0;
 }
@@ -241,13 +138,17 @@ static int plugin_constructor(lua_State *L)
 	return 1;
 }
 
-/* sample.cpu {..} and others of the core's, and sample.NAME {..} of a sampler. Upvalue 1: the kind.
- */
+/* sample.cpu {..} and others of the core's, sample.probe {..}, and sample.NAME {..} of a sampler.
+ * Upvalue 1: the kind. */
 static int sample_constructor(lua_State *L)
 {
 	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
 	const struct plan_settings *g = plan_settings, *end = g + SETTINGS_METRICS;
 
+	if (!strcmp(name, "probe")) {
+		lua_pushcfunction(L, lua_probe_declare);
+		return 1;
+	}
 	while (g < end && strcmp(g->name + strlen("sample."), name) != 0)
 		g++;
 	if (g == end)
@@ -283,7 +184,7 @@ static int declare_unknown(lua_State *L)
 	char where[SCRIPT_WHERE];
 
 	script_where(L, where);
-	if (!declare_once(a, "unknown", where))
+	if (!api_declare_once(a, "unknown", where))
 		return 0;
 	if (lua_gettop(L) == 1 && (!strcmp(what, "keep") || !strcmp(what, "drop")))
 		a->builder.plan->unknown_keep = *what == 'k';
@@ -299,7 +200,7 @@ static int declare_policy(lua_State *L)
 	char where[SCRIPT_WHERE];
 
 	script_where(L, where);
-	if (!declare_once(a, "policy", where))
+	if (!api_declare_once(a, "policy", where))
 		return 0;
 	if (lua_gettop(L) != 1 || !lua_isfunction(L, 1)) {
 		plan_builder_error(&a->builder, where, "policy takes one function, got %s",
@@ -319,7 +220,7 @@ static int declare_relabel(lua_State *L)
 	char where[SCRIPT_WHERE];
 
 	script_where(L, where);
-	if (!declare_once(a, "relabel", where))
+	if (!api_declare_once(a, "relabel", where))
 		return 0;
 	if (lua_gettop(L) == 1)
 		lua_relabel_read(L, a, 1, "relabel", where);

@@ -51,6 +51,10 @@ static void complete_plan(struct api *a, const struct script *s)
 		plan_builder_error(&a->builder, s->name,
 				   "sample.inuse has what sample.alloc has: write only one of "
 				   "them");
+	if (p->samplers.nprobes && p->sampler == SAMPLER_SNAPSHOT)
+		plan_builder_error(&a->builder, p->samplers.probes[0].where,
+				   "sample.probe: it is sampled by BPF, not by the sampler "
+				   "'snapshot' of sample.cpu");
 	if (!p->nsinks && !p->pulls.served && !a->builder.errors->n)
 		plan_builder_error(&a->builder, s->name,
 				   "no sink: say where profiles go, such as sink.pprof { dir = "

@@ -67,7 +67,7 @@ int pipeline_collect(const struct pipeline *p, struct collector *c, const struct
 					.tid = p->o.kept.threads ? (uint32_t)s->tid : 0};
 	bool follows = !p->o.follower || c == p->slots[p->o.follower - 1];
 	const struct collected_hit hit = {parts.set, parts.tid, s->hit.value,
-					  follows ? s->hit.followed : 0};
+					  follows ? s->hit.followed : 0, s->hit.hook};
 	int r;
 
 	if (s->chosen.is) {

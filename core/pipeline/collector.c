@@ -227,7 +227,8 @@ int collector_add_hit(struct collector *c, const struct process *p, const struct
 		      const char *comm, const struct walk *w, uint32_t reason, uint64_t weight,
 		      const struct collected_at *at)
 {
-	struct sample_key k = {.tid = hit->tid, .reason = reason, .sampler = COLLECTED_HIT};
+	struct sample_key k = {
+		.tid = hit->tid, .reason = reason, .sampler = COLLECTED_HIT - hit->hook};
 	int r = add_key(c, p, hit->set, comm, w, at, &k);
 
 	if (r)

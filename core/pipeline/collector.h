@@ -29,10 +29,15 @@ struct sample_key {
 	uint32_t reason;  /* of the pipeline's loss_account; 0: complete */
 	uint32_t part;    /* of a sampler: struct fusee_sampler_part.label + 1; 0: of an event */
 	uint32_t cpu;     /* and 1, if samples have times; 0: not known */
-	uint32_t sampler; /* of a part: the sampler's number; COLLECTED_HIT: of a probe; else 0 */
+	uint32_t sampler; /* of a part: the sampler's number; of a hit: COLLECTED_HIT; else 0 */
 };
 
-#define COLLECTED_HIT UINT32_MAX
+#define COLLECTED_HIT UINT32_MAX /* less the number of its hook */
+
+static inline bool collected_is_hit(const struct sample_key *k)
+{
+	return k->sampler >= COLLECTED_HIT - UINT8_MAX;
+}
 
 /* Of a sample that represents a weight, as it is of a hit of that value: the hits. */
 #define HIT_PARTS 1024u
@@ -90,6 +95,7 @@ struct collected_hit {
 	uint32_t set, tid;
 	uint64_t value;    /* not 0 */
 	uint32_t followed; /* the id by which its memory is followed; 0: it is not */
+	uint8_t hook;      /* number of the hook; 0: of none */
 };
 
 struct collector {

@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "probes/filter.h"
-#include "probes/tracepoint.h"
-#include "probes/usdt.h"
 
 static const struct probe_kind kinds[] = {
 	{"uprobe", "calls", false, FILTER_ARGUMENTS, PROBE_CALL,
@@ -61,35 +59,33 @@ static bool parse_plus(char *function, uint64_t *plus)
 	return !*end && end > at && *at != '-' && !errno;
 }
 
-static int find_parts(struct probe_points *p, const struct probe_kind *k, char *path, bool filtered,
-		      char **why)
+static int parse_function(struct probe_text *t, char *path, char **why)
 {
+	const struct probe_kind *k = t->kind;
 	char *function = strrchr(path, ':');
-	struct probe_function f = {.program = k->program};
 
 	if (!function)
 		return bad_form(k, why);
 	*function++ = '\0';
-	if (!parse_plus(function, &f.plus) || (f.plus && k->program != PROBE_CALL) || !*path ||
+	if (!parse_plus(function, &t->plus) || (t->plus && k->program != PROBE_CALL) || !*path ||
 	    !*function)
 		return bad_form(k, why);
-	if (f.plus && filtered) {
-		if (asprintf(why, "arguments are known at the begin of '%s' only", function) < 0)
-			*why = NULL;
-		return -EINVAL;
-	}
-	f.name = function;
-	return probe_points_find(p, path, &f, 1, why);
+	t->path = path;
+	t->name = function;
+	if (!t->plus || !t->filter.operator)
+		return 0;
+	if (asprintf(why, "arguments are known at the begin of '%s' only", function) < 0)
+		*why = NULL;
+	return -EINVAL;
 }
 
 /* A provider has no slash, but a path may have a colon before one. */
-static int find_usdt(struct probe_points *p, const struct probe_kind *k, char *path,
-		     const struct probe_filter *f, char **why)
+static int parse_usdt(struct probe_text *t, char *path, char **why)
 {
 	char *name = strrchr(path, ':'), *provider;
 
 	if (!name)
-		return bad_form(k, why);
+		return bad_form(t->kind, why);
 	*name++ = '\0';
 	provider = strrchr(path, ':');
 	if (provider && strchr(provider, '/'))
@@ -97,8 +93,11 @@ static int find_usdt(struct probe_points *p, const struct probe_kind *k, char *p
 	if (provider)
 		*provider++ = '\0';
 	if (!*path || !*name || (provider && !*provider))
-		return bad_form(k, why);
-	return usdt_find(p, path, &(struct usdt_probe){provider, name, *f}, why);
+		return bad_form(t->kind, why);
+	t->path = path;
+	t->usdt = (struct usdt_probe){provider, name, t->filter};
+	t->name = name;
+	return 0;
 }
 
 static bool is_usdt(const struct probe_kind *k)
@@ -127,33 +126,37 @@ static int take_filter(const struct probe_kind *k, char *text, struct probe_filt
 	return filter_parse(at, &terms, f, why);
 }
 
-static int parse(struct probe_points *p, const struct probe_kind *k, char *text, char **why)
+static int parse(struct probe_text *t, char **why)
 {
-	struct probe_filter f = {.operator= FILTER_NONE };
-	size_t before = p->n;
-	int r = take_filter(k, text, &f, why);
+	char *text = t->copy;
+	int r = take_filter(t->kind, text, &t->filter, why);
 
 	if (r)
 		return r;
-	if (is_usdt(k))
-		return find_usdt(p, k, text, &f, why);
-	if (k->program == PROBE_TRACEPOINT)
-		return *text ? tracepoint_find(p, text, &f, why) : bad_form(k, why);
-	r = find_parts(p, k, text, f.operator, why);
-	for (size_t i = before; i < p->n; i++)
-		p->at[i].filter = f;
-	return r;
+	if (is_usdt(t->kind))
+		return parse_usdt(t, text, why);
+	if (t->kind->program != PROBE_TRACEPOINT)
+		return parse_function(t, text, why);
+	t->path = t->name = text;
+	return *text ? 0 : bad_form(t->kind, why);
 }
 
-int probes_parse(struct probe_points *p, const struct probe_kind *k, const char *text, char **why)
+int probe_text_parse(struct probe_text *t, const struct probe_kind *k, const char *text, char **why)
 {
-	char *copy = strdup(text + strlen(k->name) + 1);
 	int r;
 
 	*why = NULL;
-	if (!copy)
-		return -ENOMEM;
-	r = parse(p, k, copy, why);
-	free(copy);
+	*t = (struct probe_text){.kind = k,
+				 .copy = strdup(text + strlen(k->name) + 1),
+				 .filter.operator= FILTER_NONE };
+	r = t->copy ? parse(t, why) : -ENOMEM;
+	if (r)
+		probe_text_fini(t);
 	return r;
+}
+
+void probe_text_fini(struct probe_text *t)
+{
+	free(t->copy);
+	*t = (struct probe_text){0};
 }

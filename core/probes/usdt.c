@@ -303,28 +303,88 @@ static int add_all(struct probe_points *p, const char *path, const struct places
 	return r;
 }
 
-static int find(struct probe_points *p, const char *path, struct search *q, char **why)
+static int start(struct search *q, struct loader *child)
 {
-	struct loader child;
-	char *text = NULL;
 	int r;
 
 	q->places = mmap(NULL, sizeof(*q->places), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (q->places == MAP_FAILED)
 		return -ENOMEM;
-	r = loader_start(&child, "reading it", search_in_child, q, &q->fd, 1);
-	if (!r)
-		r = loader_wait(&child, &text);
+	r = loader_start(child, "reading it", search_in_child, q, &q->fd, 1);
+	if (r)
+		munmap(q->places, sizeof(*q->places));
+	return r;
+}
+
+/* r, text: what its child has answered. */
+static int end(struct probe_points *p, const char *path, const struct search *q, int r, char *text,
+	       char **why)
+{
 	if (!r)
 		r = add_all(p, path, q->places, &q->probe->filter, why);
-	munmap(q->places, sizeof(*q->places));
 	if (r == -ENOEXEC || (r == -EBADMSG && !text))
 		say(why, r, path, "no ELF file, or a damaged one");
 	else if (r && !*why)
 		say(why, r, path, text ? text : strerror(-r));
 	free(text);
 	return r;
+}
+
+static int find(struct probe_points *p, const char *path, struct search *q, char **why)
+{
+	struct loader child;
+	char *text = NULL;
+	int r = start(q, &child);
+
+	if (r)
+		return end(p, path, q, r, text, why);
+	r = loader_wait(&child, &text);
+	r = end(p, path, q, r, text, why);
+	munmap(q->places, sizeof(*q->places));
+	return r;
+}
+
+/* ---- in the background ---- */
+
+struct usdt_search {
+	struct search q;
+	struct loader child;
+};
+
+int usdt_search_start(struct usdt_search **ret, int fd, const struct usdt_probe *probe)
+{
+	struct usdt_search *s = *ret = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->q = (struct search){.fd = fd, .probe = probe};
+	r = start(&s->q, &s->child);
+	if (!r)
+		return 0;
+	free(s);
+	*ret = NULL;
+	return r;
+}
+
+int usdt_search_poll(struct usdt_search *s, struct probe_points *p, char **why)
+{
+	char *text = NULL;
+	int r;
+
+	*why = NULL;
+	r = loader_poll_stuck(&s->child, &text);
+	return r == -EINPROGRESS ? r : end(p, "", &s->q, r, text, why);
+}
+
+void usdt_search_free(struct usdt_search *s)
+{
+	if (!s)
+		return;
+	loader_end(&s->child);
+	munmap(s->q.places, sizeof(*s->q.places));
+	free(s);
 }
 
 int usdt_find(struct probe_points *p, const char *path, const struct usdt_probe *probe, char **why)

@@ -188,7 +188,8 @@ bool allocator_search_poll(struct allocator_search *s)
 	for (uint32_t i = 0; i < AT_ONCE; i++) {
 		struct running *run = &s->running[i];
 		struct searched *f = run->search ? &s->files[run->file->id] : NULL;
-		int r = run->search ? probe_search_poll(run->search, &f->points) : -EINPROGRESS;
+		int r = run->search ? probe_search_poll(run->search, &f->points, NULL)
+				    : -EINPROGRESS;
 
 		if (r == -EINPROGRESS && f && probe_search_is_stuck(run->search))
 			f->err = -ETIMEDOUT; /* the recording may end before its child has */

@@ -23,6 +23,8 @@ struct build_options {
 	uint64_t period_ns; /* of the default rate, or a number of events of `event` */
 	const char *event;  /* what was sampled, "cycles"; NULL: CPU time */
 	uint32_t sampler;   /* of BUILD_CHOSEN: the number of the sampler */
+	uint8_t hook;       /* of BUILD_HITS: the number of the hook; 0: of none */
+	const char *probe;  /* .. and its name, the resource's label `probe`; else NULL */
 	bool chosen;        /* by the profiler's samplers: each says a type and a unit */
 	bool hits;          /* allocations: how many is a third type, beside their bytes */
 	bool in_use;        /* .. and what of them is in use are two more, the default */

@@ -41,8 +41,8 @@ static bool is_in_part(const struct build_options *o, const struct sample_key *k
 	if (o->part == BUILD_CHOSEN)
 		return k->part && k->sampler == o->sampler;
 	if (o->part == BUILD_HITS)
-		return k->sampler == COLLECTED_HIT;
-	return o->part == BUILD_ALL || (!k->part && k->sampler != COLLECTED_HIT);
+		return k->sampler == COLLECTED_HIT - o->hook;
+	return o->part == BUILD_ALL || (!k->part && !collected_is_hit(k));
 }
 
 bool build_has(const struct build_options *o, const struct collector *c, const struct sample_key *k)
@@ -57,6 +57,9 @@ void build_resource(struct builder *b, const struct build_options *o)
 	uint32_t nset = 0;
 	const struct fusee_label *set = o->labels && o->one_set ? o->labels(o->arg, o->set, &nset)
 								: NULL;
+
+	if (o->probe && !build_omits(o, fusee_text("probe")))
+		builder_resource(b, "probe", o->probe);
 
 	for (uint32_t i = 0; i < nset; i++) {
 		char key[256], value[512];
@@ -90,7 +93,7 @@ static uint64_t lost_of_part(const struct loss_account *a, uint32_t reason,
 {
 	if (a->counts[reason].stage != LOSS_TICK ||
 	    (reason == LOSS_WAIT_LATE) != (o->part == BUILD_CHOSEN) ||
-	    (reason == LOSS_HIT_DURING_ANOTHER) != (o->part == BUILD_HITS))
+	    (reason == LOSS_HIT_DURING_ANOTHER) != (o->part == BUILD_HITS) || o->hook)
 		return 0;
 	return o->part == BUILD_CHOSEN ? a->late[o->sampler] : a->counts[reason].n;
 }

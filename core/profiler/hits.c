@@ -25,6 +25,7 @@ void hits_set_bpf(const struct profiler_options *o, struct bpf_sampler_options *
 	bpf->probes_beside = !hits_alone(o);
 	bpf->probes = hits_alone(o) ? o->kind->probes : o->choosers.hits.probes;
 	bpf->in_use = hits_alone(o) ? o->kind->in_use : o->choosers.hits.in_use;
+	bpf->hooks = o->choosers.hits.hooks;
 	bpf->leaderless = bpf->probes && is_leaderless(o);
 }
 
@@ -34,8 +35,9 @@ void hits_set_stream(const struct profiler_options *o, struct perf_stream_option
 		stream->kind = NULL;
 		stream->hit_period = (uint32_t)o->period_ns;
 		stream->period_ns = RINGS_NS;
-	} else if (o->choosers.hits.probes) {
-		stream->hit_period = o->choosers.hits.period;
+	} else if (o->choosers.hits.probes || o->choosers.hits.hooks) {
+		/* hooks have periods of their own */
+		stream->hit_period = o->choosers.hits.probes ? o->choosers.hits.period : 1;
 		stream->hits_beside = true;
 	}
 }

@@ -67,7 +67,7 @@ static int open_bpf(struct profiler *p, const struct profiler_options *o)
 	int r = 0;
 
 	hits_set_bpf(o, &bpf);
-	if (p->choosers.n || bpf.probes)
+	if (p->choosers.n || bpf.probes || bpf.hooks)
 		choice = SAMPLER_BPF;
 	if ((!o->kind || p->choosers.n || bpf.probes) && choice != SAMPLER_STOP)
 		r = bpf_sampler_choose(&p->bpf, choice, &p->unwinders, &bpf, &p->no_bpf);

@@ -387,14 +387,17 @@ int probe_search_start(struct probe_search **ret, int fd, const struct probe_fun
 	return r;
 }
 
-int probe_search_poll(struct probe_search *s, struct probe_points *p)
+int probe_search_poll(struct probe_search *s, struct probe_points *p, char **why)
 {
-	char *why = NULL;
-	int r = loader_poll_stuck(&s->child, &why);
+	char *text = NULL;
+	int r = loader_poll_stuck(&s->child, &text);
 
 	if (!r)
-		r = add_all(p, "", &s->q, &why);
-	free(why);
+		r = add_all(p, "", &s->q, &text);
+	if (why)
+		*why = text;
+	else
+		free(text);
 	return r;
 }
 

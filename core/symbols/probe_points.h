@@ -31,6 +31,10 @@ struct probe_point {
 	/* Offset in the file of the counter of those that watch this place; 0: it has none. */
 	uint64_t semaphore;
 	struct probe_filter filter; /* its operator is FILTER_NONE: each hit counts */
+	/* Of a hook, its number and its hits' period; and by which its program knows the place; 0:
+	 * it is of none, and known by where it is in the list. */
+	uint64_t period;
+	uint32_t hook, number;
 };
 
 struct probe_points {
@@ -57,9 +61,9 @@ struct probe_search;
 int probe_search_start(struct probe_search **ret, int fd, const struct probe_function *,
 		       uint32_t n);
 /* -EINPROGRESS: it goes on. Else it has ended: 0; -ENOENT: the file has none of them; -ENOEXEC: it
- * is no ELF file; -ETIMEDOUT: it did not answer; -EFAULT: reading it was a crash; or -errno. Does
- * not wait. */
-int probe_search_poll(struct probe_search *, struct probe_points *);
+ * is no ELF file; -ETIMEDOUT: it did not answer; -EFAULT: reading it was a crash; or -errno; *why:
+ * a sentence, malloc'ed or NULL; or NULL. Does not wait. */
+int probe_search_poll(struct probe_search *, struct probe_points *, char **why);
 /* Ends it, which may wait a moment; NULL is fine. */
 void probe_search_free(struct probe_search *);
 /* The file did not answer: its child is being killed. */

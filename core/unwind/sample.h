@@ -60,6 +60,7 @@ struct sample_ids {
 struct sample_hit {
 	uint64_t value;    /* 0: it is of none */
 	uint32_t followed; /* its id, if its memory is followed until it is freed; or 0 */
+	uint8_t hook;      /* number of the hook; 0: of none */
 };
 
 /* Of a sampler's plugin: the words of its program. Zeros: the sample is of an event. */

@@ -10,7 +10,7 @@
 // sources: core/base/hashmap.c core/base/metrics.c core/base/user_budget.c core/base/utf8.c core/target/labelset.c
 // sources: core/report/labels.c core/report/model.c core/report/modules.c
 // sources: core/report/change.c core/report/samples.c core/report/frames.c core/report/text.c core/profile/omit.c
-// sources: core/fetcher/servers.c
+// sources: core/fetcher/servers.c core/lua/declared.c core/lua/probe.c core/probes/parse.c core/probes/filter.c
 // flags: -I/usr/include/lua5.4 -Itests
 // libs: -llua5.4 -lpcre2-8
 // clang-format on

@@ -18,6 +18,7 @@
 #include "policy/discoveries.h"
 #include "policy/rates.h"
 #include "target/target.h"
+#include "hooks/hooks.h"
 #include "profiler/allocators.h"
 #include "profiler/profiler.h"
 
@@ -31,6 +32,11 @@ struct more_windows {
 	 */
 	uint32_t (*pending)(void *arg, const struct collector **c, uint32_t n);
 	void *arg;
+};
+
+/* When /proc is read: CLOCK_MONOTONIC ns. */
+struct sampling_find {
+	uint64_t until, again;
 };
 
 struct agent_sampling {
@@ -48,6 +54,7 @@ struct agent_sampling {
 	struct loop_watch *process_watch; /* the descriptor of process_events */
 	struct cgroup_moves *moves;       /* NULL: moves are not counted */
 	struct allocators *allocators;    /* NULL: allocations are not sampled */
+	struct hooks *hooks;              /* NULL: the first plan had no probes */
 	const struct plan *plan;          /* borrowed; of the decisions */
 	/* By the bits of decision->sinks: the bit of the pipeline's slot; 0: no window. */
 	uint64_t slots[PLAN_MAX_SINKS];
@@ -58,7 +65,7 @@ struct agent_sampling {
 	bool behind;                     /* another drain is due at once */
 	bool lost;                       /* process events were lost: /proc must be read */
 	uint64_t paused_ns;              /* since when sampling is paused; 0: it is not */
-	uint64_t find_until, find_again; /* CLOCK_MONOTONIC ns; of that reading */
+	struct sampling_find find;       /* of that reading */
 	uint32_t ticks;                  /* of the timer */
 	uint32_t ticks_to_drain;         /* the next ticks drain without a check */
 };

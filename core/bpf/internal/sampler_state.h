@@ -18,7 +18,7 @@
 #include "bpf/publish.h"
 #include "bpf/probes.h"
 #include "bpf/sampler.h"
-#include "programs/uprobe_link.h"
+#include "programs/probe_links.h"
 #include "inspection/used_pages.h"
 #include "files/files.h"
 
@@ -146,15 +146,20 @@ struct waits {
 	char *scope; /* map sampler_scope, mapped; NULL: not sampled. By waits_scope() */
 };
 
+/* What runs the walk: ticks of events, samplers of plugins, probes in files, or at tracepoints. */
+enum sampler_object { OBJECT_TICKS, OBJECT_WAITS, OBJECT_PROBES, OBJECT_TRACEPOINTS };
+
 struct probes {
+	enum sampler_object which;  /* OBJECT_PROBES or OBJECT_TRACEPOINTS */
 	bool sampled;               /* the object is that of probes */
 	bool beside;                /* there is another object with probes, beside CPU time */
 	struct bpf_object *object;  /* with the programs at probes; NULL: none are sampled */
 	enum uprobe_link_type type; /* of its programs */
+	bool hooks;                 /* of hooks, whose places are not known yet */
 	uint32_t tracepoints;       /* so many are sampled; 0: the object is that of uprobes */
 	uint32_t used;              /* a bit for each enum probe_program of its places */
 	uint32_t numbers;           /* of places, where one has a filter; else 0 */
-	int cpus;                   /* map sampler_probe_cpus */
+	int cpus, counts;           /* maps sampler_probe_cpus, sampler_hooks */
 	int programs;               /* map sampler_programs of an object beside */
 	struct probe_links links;
 };
@@ -173,11 +178,16 @@ struct labelers {
 	uint32_t n;
 };
 
+struct unknown_ticks {
+	uint32_t newest, older;
+};
+
 struct bpf_sampler {
 	const struct plugin_set *set; /* borrowed */
 	struct worker *worker;        /* borrowed, for its cache; NULL: none */
 	struct waits waits;
 	struct probes probes;
+	struct probes hooks[2]; /* in files, and at tracepoints */
 	struct inuse inuse;
 	bool foreign_pids; /* our pids differ from those that the programs see */
 	struct bpf_object *object;
@@ -200,7 +210,7 @@ struct bpf_sampler {
 	struct chunks chunks;
 	/* settings->unknown_ticks at the last two readings of the rings: the newest records are
 	 * read one round later. */
-	uint32_t unknown_ticks, older_unknown_ticks;
+	struct unknown_ticks unknown_ticks;
 };
 
 /* ---- object.c ---- */
@@ -214,9 +224,6 @@ struct bpf_sampler {
 int sampler_object_choose(struct bpf_sampler *, char **why);
 /* Is it an unwinder of code, and no labeler? */
 bool sampler_object_is_language(const struct fusee_unwinder_ops *);
-/* What runs the walk: ticks of events, samplers of plugins, or probes. */
-enum sampler_object { OBJECT_TICKS, OBJECT_WAITS, OBJECT_PROBES };
-
 /* The first object. */
 enum sampler_object sampler_object_first(const struct bpf_sampler *);
 /* The objects that are linked into one: the program, the native steps, those of labelers and,
@@ -264,7 +271,6 @@ void waits_count(struct bpf_sampler *, pid_t pid, uint32_t more);
 /* Loads an object, which is linked, beside that of CPU time, which is loaded; its languages are
  * excluded, and maps are shared. 0 or -errno. */
 int waits_load_beside(struct bpf_sampler *, uint32_t cpus);
-int probes_load_beside(struct bpf_sampler *);
 /* Lets an object use maps of another that is loaded, by their names: all, or, of two objects whose
  * programs may interrupt one another, those that are not of a program's own. 0 or -errno. */
 int waits_share_maps(struct bpf_object *to, struct bpf_object *from, bool all);
@@ -280,43 +286,35 @@ void waits_close(struct bpf_sampler *);
  * *why, a malloc'ed sentence or NULL. */
 int sampler_open_others(struct bpf_sampler *, uint32_t cpus, char **why);
 
-/* ---- probe_links.c ---- */
-
-/* Where probes are put: a file, of one process or of all (-1). */
-struct probe_target {
-	struct probe_links *links;
-	pid_t pid;
-	const char *path;
-};
-
-/* The cookie of a place, by which its program knows it; number: of the place. */
-uint64_t probe_links_cookie(const struct probe_point *, uint64_t number);
-/* Adds a link's descriptor, or closes it. 0 or -errno; fd: that, too. */
-int probe_links_add(struct probe_links *, int fd);
-/* Links a program to those of the points that are of this kind; there may be none. 0 or -errno. */
-int probe_links_put(enum uprobe_link_type, int program, const struct probe_points *,
-		    enum probe_program, const struct probe_target *);
 /* ---- probes.c ---- */
+
+#define PROBE_OBJECTS 3u /* of samples, and those of hooks */
+
+static inline struct probes *probes_at(const struct bpf_sampler *b, uint32_t i)
+{
+	return (struct probes *)(i ? &b->hooks[i - 1] : &b->probes);
+}
 
 /* What maps have to hold for these places, and how programs are attached to them. */
 void probes_prepare(struct bpf_sampler *, const struct bpf_sampler_options *);
 /* Before it is loaded. 0 or -errno. */
-int probes_size(const struct bpf_sampler *);
-
+int probes_size(const struct probes *);
+/* Loads an object, which is linked, beside that of CPU time, as waits_load_beside(). */
+int probes_load_beside(const struct bpf_sampler *, struct probes *);
 /* Of an object that is loaded. 0 or -errno. */
-int probes_open(struct bpf_sampler *);
+int probes_open(struct probes *);
 void probes_close(struct bpf_sampler *);
 
 /* ---- inuse.c ---- */
 
 /* Of an object of probes, before it is loaded: it follows allocations, or has nothing of it. 0 or
  * -errno. */
-int inuse_prepare(const struct bpf_sampler *, struct bpf_object *);
+int inuse_prepare(struct bpf_object *, bool followed);
 /* 0; or -errno and, in *why, a malloc'ed sentence or NULL. */
 int inuse_open(struct bpf_sampler *, char **why);
 void inuse_close(struct bpf_sampler *);
 /* 0 or -errno; what is in place then is detached by the caller. */
-int inuse_attach(const struct bpf_sampler *, const struct probe_target *,
+int inuse_attach(const struct bpf_sampler *, const struct probe_where *,
 		 const struct probe_points *);
 
 /* ---- mappings.c ---- */

@@ -7,6 +7,7 @@
 #include "lua/internal/options.h"
 #include "lua/internal/state.h"
 #include "config/plan_builder.h"
+#include "config/settings.h"
 
 #define API_MAX_DECLARED 64
 #define API_POLICY "fusee.policy" /* the policy's function, in the registry */
@@ -39,6 +40,14 @@ struct api *api_of(lua_State *L, const char *what);
 void api_open(lua_State *L);
 /* NULL: it was not declared. */
 const struct api_declared *api_declared(const struct api *, const char *name);
+/* NULL: it is declared already, or there are too many declarations; recorded. */
+struct api_declared *api_declare_once(struct api *, const char *name, const char *where);
+/* Whether the constructor was called with one table; records if not. */
+bool api_is_one_table(lua_State *, struct api *, const char *name, const char *where);
+/* Reads the table at index 1 into the options, and sets the group's settings from them. */
+void api_set_group(lua_State *, struct api *, const struct plan_settings *, const char *where);
+/* Is an option of this name in the table that was read? */
+bool api_is_given(const struct api *, const char *name);
 /* The handle at this index of the stack. NULL: the value is no handle. */
 const struct api_handle *api_handle(lua_State *L, int index);
 #endif

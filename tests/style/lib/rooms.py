@@ -5,7 +5,7 @@ import re
 
 from graph import components, stem
 
-FLOORS = {"cli": 14, "agent": 13, "completion": 13, "doctor": 13, "dump": 13, "ui": 13, "view": 13, "delivery": 12,
+FLOORS = {"cli": 14, "agent": 13, "completion": 13, "doctor": 13, "dump": 13, "ui": 13, "view": 13, "delivery": 12, "hooks": 12,
           "executables": 12, "record": 12, "profiler": 11, "selection": 11, "policy": 10, "symbolizer": 10, "stop": 10, "ctl": 9, "lua": 9,
           "pipeline": 9, "config": 8, "events": 8, "bpf": 7, "store": 7, "linker": 6, "programs": 6, "parquet": 6, "unwind": 6, "files": 6,
           "query": 5, "worker": 5, "annotation": 4, "export": 4, "import": 4, "inspection": 4, "names": 4, "opener": 4, "probes": 4, "pull": 4,
