@@ -439,5 +439,8 @@ void bpf_hooks_counts(const struct bpf_sampler *b, bool tracepoint, uint32_t hoo
 {
 	const struct probes *h = &b->hooks[tracepoint];
 
-	sum_counts(h->object ? h->counts : 0, hook, sizeof(struct hook_cpu), counts);
+	if (hook)
+		sum_counts(h->object ? h->counts : 0, hook, sizeof(struct hook_cpu), counts);
+	else
+		sum_counts(h->object ? h->cpus : 0, 0, sizeof(struct probe_cpu), counts);
 }

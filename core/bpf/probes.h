@@ -32,7 +32,7 @@ int bpf_hooks_attach_to(struct bpf_sampler *, pid_t, int fd, const struct probe_
 int bpf_hooks_attach(struct bpf_sampler *, const struct probe_point *tracepoint,
 		     struct probe_links *);
 /* What became of the hits of a hook so far, by enum probe_result; a number may be that of several
- * hooks in turn. */
+ * hooks in turn. 0: of all. */
 void bpf_hooks_counts(const struct bpf_sampler *, bool tracepoint, uint32_t hook,
 		      uint64_t counts[PROBE_RESULT_COUNT]);
 /* Removes them, for which the kernel waits for each CPU. [any thread] */

@@ -88,6 +88,13 @@ struct perf_stream_handlers {
 
 /* What became of the ticks. ring_full, skipped and unfinished never fall from one read to the next.
  */
+/* Hits of probes without a sample. */
+struct lost_hits {
+	uint64_t unwalked; /* while the CPU read the stack of another */
+	uint64_t unsent;   /* beside ticks: the ring had no room */
+	uint64_t hooks;    /* of hooks, for either reason */
+};
+
 struct perf_stream_counts {
 	uint64_t count_ns;   /* CPU time that the targets used; 0 of all processes */
 	uint64_t samples;    /* handed over */
@@ -101,7 +108,7 @@ struct perf_stream_counts {
 	/* waits that were over before their stack was read, and what they represent, by the number
 	 * of the sampler */
 	uint64_t late[LOSS_SAMPLERS], late_weight[LOSS_SAMPLERS];
-	uint64_t unwalked;  /* hits of probes while the CPU read the stack of another */
+	struct lost_hits hits;
 	uint64_t throttled; /* how often the kernel stopped sampling for a while */
 	bool gaps;          /* skipped is counted from sample to sample, not from the total */
 };

@@ -94,6 +94,32 @@ static void raise_to(uint64_t *n, uint64_t *reported)
 	*reported = *n;
 }
 
+static void add_counts(uint64_t sum[PROBE_RESULT_COUNT], const uint64_t more[PROBE_RESULT_COUNT])
+{
+	for (uint32_t i = 0; i < PROBE_RESULT_COUNT; i++)
+		sum[i] += more[i];
+}
+
+/* What became of the hits of all hooks. */
+static void read_hooks(const struct perf_stream *s, uint64_t sum[PROBE_RESULT_COUNT])
+{
+	uint64_t of_tracepoints[PROBE_RESULT_COUNT];
+
+	bpf_hooks_counts(s->o.bpf, false, 0, sum);
+	bpf_hooks_counts(s->o.bpf, true, 0, of_tracepoints);
+	add_counts(sum, of_tracepoints);
+}
+
+/* Hits of probes beside ticks for which the ring had no room: they are no lost ticks. */
+static uint64_t unsent_hits(const struct perf_stream *s)
+{
+	uint64_t hits[PROBE_RESULT_COUNT], hooks[PROBE_RESULT_COUNT];
+
+	bpf_probes_counts(s->o.bpf, hits);
+	read_hooks(s, hooks);
+	return hits[PROBE_RING_FULL] + hooks[PROBE_RING_FULL];
+}
+
 /* Samples for which a ring had no room. Events count them together with lost sideband records;
  * before Linux 6.0 only PERF_RECORD_LOST has them. The BPF programs' counts are a closer limit:
  * samples that they sent, or deferred to the event, and that did not arrive. */
@@ -106,7 +132,8 @@ static uint64_t ring_full_of(const struct perf_stream *s, uint64_t lost_by_event
 		return lost;
 	lost += a->programs.failed;
 	missing = above(a->programs.sent, a->records.samples + a->unread);
-	return lost < missing ? lost : missing;
+	lost = lost < missing ? lost : missing;
+	return s->o.hits_beside ? above(lost, unsent_hits(s)) : lost;
 }
 
 /* The sums of removed groups and of those that are open. The count of a CPU's event is not in it,
@@ -339,12 +366,22 @@ static void count_late(const struct perf_stream *s, struct perf_stream_counts *c
 	c->late_weight[sampler] = counts[WAIT_UNREAD];
 }
 
-static uint64_t unwalked_hits(const struct perf_stream *s)
+static void count_hits(struct perf_stream *s, struct perf_stream_counts *c)
 {
+	struct stream_account *a = &s->account;
 	uint64_t counts[PROBE_RESULT_COUNT];
 
 	bpf_probes_counts(s->o.bpf, counts);
-	return counts[PROBE_BUSY] + counts[PROBE_NOT_WALKED];
+	c->hits.unwalked = counts[PROBE_BUSY] + counts[PROBE_NOT_WALKED];
+	if (s->o.hits_beside) {
+		c->hits.unsent = counts[PROBE_RING_FULL];
+		read_hooks(s, counts);
+		c->hits.hooks = counts[PROBE_BUSY] + counts[PROBE_NOT_WALKED] +
+				counts[PROBE_RING_FULL];
+	}
+	raise_to(&c->hits.unwalked, &a->reported.hits.unwalked);
+	raise_to(&c->hits.unsent, &a->reported.hits.unsent);
+	raise_to(&c->hits.hooks, &a->reported.hits.hooks);
 }
 
 void stream_account_remove_group(struct perf_stream *s, struct event_group *g)
@@ -370,8 +407,7 @@ void perf_stream_counts(struct perf_stream *s, struct perf_stream_counts *c)
 		raise_to(&c->late_weight[i], &a->reported.late_weight[i]);
 	}
 	if (s->o.hit_period)
-		c->unwalked = unwalked_hits(s);
-	raise_to(&c->unwalked, &a->reported.unwalked);
+		count_hits(s, c);
 	raise_to(&c->ring_full, &a->reported.ring_full);
 	raise_to(&c->skipped, &a->reported.skipped);
 	raise_to(&c->unfinished, &a->reported.unfinished);

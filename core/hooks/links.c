@@ -224,6 +224,8 @@ static void see(void *arg, struct process *proc)
 
 	if (proc->ended || !pipeline_selects(h->profiler->pipeline, proc->pid))
 		return;
+	/* a record of a mapping may have been lost; without probes no sample makes it be read */
+	pipeline_scan_if_due(h->profiler->pipeline, proc);
 	for (uint32_t i = 0; i < proc->n; i++)
 		if (proc->mappings[i].file)
 			see_file(h, proc->pid, proc->mappings[i].file);

@@ -32,6 +32,10 @@ static const struct {
 	[LOSS_WAIT_LATE] = {"wait over before its stack was read", LOSS_TICK},
 	/* A thread came to a probe while its CPU had begun to read the stack of another. */
 	[LOSS_HIT_DURING_ANOTHER] = {"probe hit while another was read", LOSS_TICK},
+	/* A ring had no room for the stack of a hit, beside CPU time. */
+	[LOSS_HIT_NOT_SENT] = {"ring full at a probe", LOSS_TICK},
+	/* Either happened to a hit of a probe that the script declares. */
+	[LOSS_HOOK_HIT] = {"hit of a script's probe without a stack", LOSS_TICK},
 	/* fusee had no memory for the stack. */
 	[LOSS_NO_MEMORY] = {"no memory", LOSS_STACK},
 	/* The process started another program while the stack was walked by the tables of the

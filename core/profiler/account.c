@@ -54,7 +54,9 @@ static void add_lost(struct loss_account *a, const struct perf_stream_counts *be
 		a->late[i] += late;
 		a->late_weight[i] += after->late_weight[i] - before->late_weight[i];
 	}
-	loss_account_add(a, LOSS_HIT_DURING_ANOTHER, after->unwalked - before->unwalked);
+	loss_account_add(a, LOSS_HIT_DURING_ANOTHER, after->hits.unwalked - before->hits.unwalked);
+	loss_account_add(a, LOSS_HIT_NOT_SENT, after->hits.unsent - before->hits.unsent);
+	loss_account_add(a, LOSS_HOOK_HIT, after->hits.hooks - before->hits.hooks);
 }
 
 static void add_unstopped(const struct profiler *p, struct loss_account *a,

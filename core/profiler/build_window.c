@@ -91,9 +91,12 @@ uint64_t *build_weigh_programs(const struct collector *c, const struct build_opt
 static uint64_t lost_of_part(const struct loss_account *a, uint32_t reason,
 			     const struct build_options *o)
 {
-	if (a->counts[reason].stage != LOSS_TICK ||
+	bool of_hits = reason == LOSS_HIT_DURING_ANOTHER || reason == LOSS_HIT_NOT_SENT;
+
+	/* which hook's a hit was is not known here */
+	if (a->counts[reason].stage != LOSS_TICK || reason == LOSS_HOOK_HIT || o->hook ||
 	    (reason == LOSS_WAIT_LATE) != (o->part == BUILD_CHOSEN) ||
-	    (reason == LOSS_HIT_DURING_ANOTHER) != (o->part == BUILD_HITS) || o->hook)
+	    of_hits != (o->part == BUILD_HITS))
 		return 0;
 	return o->part == BUILD_CHOSEN ? a->late[o->sampler] : a->counts[reason].n;
 }

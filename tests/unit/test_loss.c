@@ -108,7 +108,8 @@ TEST(lists)
 	CHECK_STR(b.p, "{\"ring full\": 3, \"timer skipped\": 0, "
 		       "\"period not finished\": 0, \"kernel not allowed\": 0, \"throttled\": 0, "
 		       "\"traced already\": 0, \"stop not allowed\": 0, \"wait over before its "
-		       "stack was read\": 0, \"probe hit while another was read\": 0}");
+		       "stack was read\": 0, \"probe hit while another was read\": 0, \"ring full "
+		       "at a probe\": 0, \"hit of a script's probe without a stack\": 0}");
 	buf_fini(&b);
 }
 

@@ -59,8 +59,9 @@ struct stream_account {
 		uint64_t failed; /* and for which the ring had no room */
 	} programs;
 	struct {
-		uint64_t ring_full, skipped, unfinished, unwalked, late[LOSS_SAMPLERS],
+		uint64_t ring_full, skipped, unfinished, late[LOSS_SAMPLERS],
 			late_weight[LOSS_SAMPLERS];
+		struct lost_hits hits;
 	} reported; /* the highest figures that were read */
 };
 
