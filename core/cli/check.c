@@ -131,12 +131,24 @@ static void put_sampler(struct buf *b, const struct plan_instance *p)
 			   (unsigned long long)p->period);
 }
 
+static void put_probe(struct buf *b, const struct plan_probe *p)
+{
+	buf_printf(b, "          %s", p->name);
+	if (strcmp(p->name, p->text) != 0)
+		buf_printf(b, ", %s", p->text);
+	if (p->period > 1)
+		buf_printf(b, ", a sample for each %llu by chance", (unsigned long long)p->period);
+	buf_str(b, "\n");
+}
+
 static int put_plan(struct buf *b, const struct plan *p, unsigned int columns)
 {
 	buf_printf(b, "sample    cpu at %g Hz%s%s%s\n", p->hz, p->kernel ? ", kernel too" : "",
 		   p->threads ? ", by thread" : "", p->inlines ? "" : ", without inlines");
 	for (uint32_t i = 0; i < p->samplers.n; i++)
 		put_sampler(b, p->samplers.list[i]);
+	for (uint32_t i = 0; i < p->samplers.nprobes; i++)
+		put_probe(b, &p->samplers.probes[i]);
 	buf_printf(b, "policy    %s; unknown processes: %s\n",
 		   p->has_policy ? "the script's" : "none, everything is profiled",
 		   p->unknown_keep ? "keep" : "drop");

@@ -90,7 +90,7 @@ static const struct fusee_option probe[] = {
 	 .offset = offsetof(struct plan, samplers.given.time),
 	 .def = "1ns",
 	 .min = 1,
-	 .max = UINT32_MAX,
+	 .max = UINT64_C(4000000000),
 	 .doc = "Of uretprobe: a sample for each so much time in calls on average: a call of that "
 		"length and more is one for certain, shorter calls are by chance."},
 };
