@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/saturate.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -431,16 +430,6 @@ static void make_title(const struct query *q, struct buf *title)
 	buf_add(title, "", 1);
 }
 
-static void log_merged(const struct query *q)
-{
-	const struct merged *a = &q->now.merged, *b = &q->before.merged;
-	struct query_taken t = {a->stacks + b->stacks, a->samples,
-				a->filter.counts && (!q->compares || b->filter.counts)};
-
-	saturate_add(&t.samples, b->samples);
-	query_log_counts(&q->now.counts, &q->before.counts, &t);
-}
-
 static int query_profile(struct query *q)
 {
 	struct buf title = {0};
@@ -452,7 +441,7 @@ static int query_profile(struct query *q)
 		err = check_by(q);
 	if (err)
 		return err;
-	log_merged(q);
+	query_log_merged(&q->now.counts, &q->before.counts, &q->now.merged, &q->before.merged);
 	make_title(q, &title);
 	if (q->mode == MODE_OUTPUT)
 		err = write_output(q);
@@ -530,6 +519,7 @@ static int query_sums(struct query *q)
 	if (!err) {
 		query_log_counts(&q->now.counts, &q->before.counts,
 				 &(struct query_taken){s.stacks, s.samples, s.filter.counts});
+		query_log_moments(s.type, s.step_ns == UINT64_MAX ? s.windows : 0);
 		err = print_sums(q, &s);
 	}
 	sums_fini(&s);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/saturate.h"
 #include "base/text.h"
 
 #define MAX_NAMED 10
@@ -113,4 +114,30 @@ void query_log_counts(const struct store_counts *a, const struct store_counts *b
 		fprintf(stderr, "; %s fetched by %s requests", text_bytes(n[0], fetched),
 			text_number(n[1], requests));
 	fputc('\n', stderr);
+}
+
+void query_log_moments(const char *type, uint64_t windows)
+{
+	if (windows > 1 && !strncmp(type, "inuse_", 6))
+		log_warning("%s is what was in use at a moment, and %llu windows are added up: "
+			    "--from and --to select one",
+			    type, (unsigned long long)windows);
+}
+
+void query_log_merged(const struct store_counts *a, const struct store_counts *b,
+		      const struct merged *now, const struct merged *before)
+{
+	const struct fusee_profile *p = builder_profile(now->builder);
+	struct query_taken t = {now->stacks + before->stacks, now->samples,
+				now->filter.counts && (!before->builder || before->filter.counts)};
+	const struct fusee_value_type *type;
+	struct fusee_str name;
+	char text[16];
+
+	saturate_add(&t.samples, before->samples);
+	query_log_counts(a, b, &t);
+	type = FUSEE_AT(struct fusee_value_type, p->types, now->filter.type);
+	name = *FUSEE_AT(struct fusee_str, p->strings, type->type);
+	snprintf(text, sizeof(text), "%.*s", (int)name.len, name.p);
+	query_log_moments(text, now->windows > before->windows ? now->windows : before->windows);
 }

@@ -4,6 +4,7 @@
 #define CLI_QUERY_READ_H
 
 #include "base/buf.h"
+#include "query/merged.h"
 #include "query/store.h"
 
 /* Takes a window, as merged_add(), sums_add() and label_list_add() do. */
@@ -22,4 +23,9 @@ struct query_taken {
 /* A line on stderr: how much was read, of both sides of a comparison. */
 void query_log_counts(const struct store_counts *, const struct store_counts *,
 		      const struct query_taken *);
+/* The same of merged windows, which were finished; before: zeros if there is no comparison. */
+void query_log_merged(const struct store_counts *, const struct store_counts *,
+		      const struct merged *now, const struct merged *before);
+/* Warns of values of so many windows that were added up although each is of a moment. */
+void query_log_moments(const char *type, uint64_t windows);
 #endif
