@@ -116,20 +116,6 @@ static void log_lost(struct sink_window *sink, int err, uint64_t samples)
 	count_lost(sink, samples);
 }
 
-/* The samples of a profile. */
-static uint64_t samples_of(const struct collector *c, const struct build_options *o)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 1; i < c->samples.n; i++) {
-		const struct sample_key *k = c->samples.entries[i].key;
-
-		if (build_has(o, c, k))
-			n += c->sums[i].count;
-	}
-	return n;
-}
-
 static bool is_cpu(const struct build_options *o)
 {
 	return o->part == BUILD_ALL || o->part == BUILD_CPU;
@@ -152,7 +138,7 @@ static void put_profile(struct closed *closed, const struct build_options *optio
 		return;
 	}
 	builder_free(b);
-	log_lost(closed->sink, r, samples_of(closed->window.collector, options));
+	log_lost(closed->sink, r, build_samples(closed->window.collector, options));
 }
 
 /* Lost ticks are of no label set. */
@@ -161,21 +147,10 @@ static bool has_lost(const struct closed *closed, const struct build_options *o)
 	return !o->one_set && build_window_has_lost(&closed->window, o);
 }
 
-/* Is something of the profile in use, even if nothing was allocated? */
-static bool has_in_use(const struct collector *c, const struct build_options *o)
-{
-	size_t n, i = 0;
-	const struct followed_hit *hits = followed_at(&c->followed, &n);
-
-	while (i < n && !build_has(o, c, c->samples.entries[hits[i].sample].key))
-		i++;
-	return i < n;
-}
-
 static bool is_worth(const struct closed *closed, const struct build_options *o)
 {
-	return samples_of(closed->window.collector, o) || has_lost(closed, o) ||
-	       (o->in_use && has_in_use(closed->window.collector, o));
+	return build_samples(closed->window.collector, o) || has_lost(closed, o) ||
+	       (o->in_use && build_has_in_use(closed->window.collector, o));
 }
 
 /* A profile of each hook that has hits. true: there was one. */
@@ -221,13 +196,13 @@ static void put(struct closed *closed, bool one_set, uint32_t set)
 	hits.hits = true;
 	hits.in_use = closed->sink->context.add_in_use;
 	hits.period_ns = hit_period;
-	any |= hit_period && (samples_of(closed->window.collector, &hits) ||
-			      has_in_use(closed->window.collector, &hits));
+	any |= hit_period && (build_samples(closed->window.collector, &hits) ||
+			      build_has_in_use(closed->window.collector, &hits));
 	if (!periods->n && !hit_period && !closed->sink->context.hooks)
 		cpu.part = BUILD_ALL;
 	for (uint32_t i = 0; i < periods->n; i++) {
 		chosen.sampler = i;
-		any |= samples_of(closed->window.collector, &chosen) != 0;
+		any |= build_samples(closed->window.collector, &chosen) != 0;
 	}
 	if (!any || is_worth(closed, &cpu))
 		put_profile(closed, &cpu);
@@ -285,7 +260,7 @@ static void put_each(struct closed *closed)
 			put(closed, true, set);
 		else if (id == DICT_NONE) {
 			log_lost(closed->sink, -ENOMEM,
-				 samples_of(c, &options)); /* this set and those after it */
+				 build_samples(c, &options)); /* this set and those after it */
 			break;
 		}
 	}

@@ -50,6 +50,10 @@ struct build_options {
 bool build_has_set(const struct build_options *, uint32_t set);
 /* Whether a sample is in the profile. */
 bool build_has(const struct build_options *, const struct collector *, const struct sample_key *);
+/* The samples of a profile. */
+uint64_t build_samples(const struct collector *, const struct build_options *);
+/* Is something of the profile in use, even if nothing was allocated? */
+bool build_has_in_use(const struct collector *, const struct build_options *);
 
 /* Adds everything except the duration and the losses to the builder: value types samples/count and
  * cpu/nanoseconds, samples, locations, symbols, the start time. The files of the collector's frames

@@ -52,6 +52,26 @@ bool build_has(const struct build_options *o, const struct collector *c, const s
 	return build_has_set(o, c->collected[k->process].set);
 }
 
+uint64_t build_samples(const struct collector *c, const struct build_options *o)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 1; i < c->samples.n; i++)
+		if (build_has(o, c, c->samples.entries[i].key))
+			n += c->sums[i].count;
+	return n;
+}
+
+bool build_has_in_use(const struct collector *c, const struct build_options *o)
+{
+	size_t n, i = 0;
+	const struct followed_hit *hits = followed_at(&c->followed, &n);
+
+	while (i < n && !build_has(o, c, c->samples.entries[hits[i].sample].key))
+		i++;
+	return i < n;
+}
+
 void build_resource(struct builder *b, const struct build_options *o)
 {
 	uint32_t nset = 0;

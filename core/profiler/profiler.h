@@ -41,7 +41,7 @@ struct profiler_hits {
 	const struct probe_points *probes; /* borrowed until profiler_close(); NULL: none */
 	uint32_t period;
 	bool in_use; /* what they have allocated is followed until it is freed */
-	bool hooks; /* those that bpf_hooks_attach_to() puts, too */
+	bool hooks;  /* those that bpf_hooks_attach_to() puts, too */
 };
 
 /* The samplers of plugins that choose samples, in the BPF sampler. */
