@@ -122,8 +122,9 @@ FUSEE_FN enum changed_range note_changed(struct map_chunk *head, __u32 first, __
 	return READ_ONCE(head->version) == version ? found : CHANGED_UNKNOWN;
 }
 
-/* Keeps the range, in which user space marks the mappings once it has written the list. No two
- * calls for a process overlap: who is given memory holds the lock of its address space. */
+/* Keeps the range, in which user space marks the mappings once it has written the list. Pages that
+ * are given out one beside the other are one range. No two calls for a process overlap: who is
+ * given memory holds the lock of its address space. */
 FUSEE_FN void note_unmarked(struct map_chunk *head, __u64 lo, __u64 hi)
 {
 	__u32 version = READ_ONCE(head->version), n = READ_ONCE(head->unmarked.n), i;
@@ -131,7 +132,11 @@ FUSEE_FN void note_unmarked(struct map_chunk *head, __u64 lo, __u64 hi)
 
 	if (READ_ONCE(head->unmarked.version) != version)
 		n = 0;
-	i = n < UNMARKED_RANGES ? n : UNMARKED_RANGES - 1;
+	i = n - 1;
+	__asm__ volatile("" : "+r"(i));
+	if (i >= UNMARKED_RANGES ||
+	    (head->unmarked.at[i].lo != hi && head->unmarked.at[i].hi != lo))
+		i = n < UNMARKED_RANGES ? n : UNMARKED_RANGES - 1;
 	__asm__ volatile("" : "+r"(i)); /* the verifier needs the bound */
 	if (i >= UNMARKED_RANGES)
 		return;

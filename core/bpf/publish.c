@@ -71,7 +71,7 @@ static void mark_unmarked(struct bpf_sampler *b, struct map_chunk *head, uint32_
 	uint64_t when = __atomic_load_n(&head->blurred, __ATOMIC_SEQ_CST);
 	uint32_t n;
 
-	if (__atomic_load_n(&head->unmarked.version, __ATOMIC_SEQ_CST) != version)
+	if (!when || __atomic_load_n(&head->unmarked.version, __ATOMIC_SEQ_CST) != version)
 		return;
 	n = __atomic_load_n(&head->unmarked.n, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < n && i < UNMARKED_RANGES; i++)
@@ -81,20 +81,28 @@ static void mark_unmarked(struct bpf_sampler *b, struct map_chunk *head, uint32_
 				    __ATOMIC_SEQ_CST);
 }
 
+/* Marks what was given out while the list was written. The program may come to note it only when
+ * the list is complete. */
+static void mark_late(struct bpf_sampler *b, const struct published *p)
+{
+	if (!p->blurred)
+		mark_unmarked(b, &b->chunks.at[p->chunk], p->version - 1);
+}
+
 /* Writes the list of chunks that begins at p->chunk, and makes it valid. */
 static int write_list(struct bpf_sampler *b, struct published *p, const struct publication *what)
 {
 	struct map_chunk *head = &b->chunks.at[p->chunk];
 	struct marks marks;
-	bool blurred;
 	int r;
 
 	chunks_place(b, p, what);
+	mark_late(b, p);
 	/* Versions rise over all processes, so that what a record was unwound over can be compared
 	 * even if the process has other chunks by now. */
 	b->chunks.versions += 2;
 	set_version(head, b->chunks.versions - 1);
-	blurred = __atomic_load_n(&head->blurred, __ATOMIC_SEQ_CST) > head->as_of;
+	p->blurred = __atomic_load_n(&head->blurred, __ATOMIC_SEQ_CST) > head->as_of;
 	marks_read(b, head, &marks);
 	chunks_free(b, head->next);
 	head->next = head->n = 0;
@@ -102,12 +110,12 @@ static int write_list(struct bpf_sampler *b, struct published *p, const struct p
 	b->chunks.owners[p->chunk] = p;
 	b->slabs.clock++;
 	r = chunks_write(b, p, what, &marks);
+	p->blurred |= marks.blurred;
 	if (marks.blurred)
 		head->blurred = head->changed;
 	p->version = b->chunks.versions;
 	set_version(head, p->version);
-	if (!blurred && !marks.blurred)
-		mark_unmarked(b, head, p->version - 1);
+	mark_late(b, p);
 	return r;
 }
 
@@ -208,6 +216,7 @@ void bpf_publish_each_unconfirmed(struct bpf_sampler *b,
 
 		if (when > c->at[i].as_of) {
 			c->nunconfirmed++;
+			mark_late(b, c->owners[i]);
 			each(arg, c->owners[i], when);
 		}
 	}

@@ -28,6 +28,7 @@ struct published {
 	uint32_t program;        /* 1 + a language unwinder that has claimed code of it; 0: none */
 	bool awaits_program;     /* published without the program of a language unwinder */
 	bool lacks_table;        /* a table found no room: its file's code is not published */
+	bool blurred;            /* not all of what changed before it was written was marked */
 };
 
 /* What is published of a process. */

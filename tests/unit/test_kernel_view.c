@@ -316,6 +316,28 @@ TEST(given_out_while_the_list_is_written)
 	CHECK(hit && marked == 2);
 }
 
+/* The program that notes it is late: the list is complete by then. */
+TEST_IN_WORLD(given_out_when_the_list_was_written)
+{
+	struct map_chunk *c;
+	uint64_t when;
+
+	update(w);
+	when = give_out(w);
+	c = chunk_of(w);
+	c->mappings[0].changed = 0;
+	c->unmarked = (struct unmarked_ranges){
+		c->version - 1, 1, {{c->mappings[0].lo, c->mappings[0].lo + 1}}};
+	c->blurred = when;
+	kernel_views_update(&w->views, when - 1);
+	CHECK(!c->blurred && c->mappings[0].changed == when);
+	/* of an older list it is not known where it was */
+	c->unmarked.version -= 2;
+	c->blurred = c->changed = w->b.chunks.at[0].changed = when + 1;
+	kernel_views_update(&w->views, when);
+	CHECK(c->blurred == when + 1 && c->mappings[0].changed == when);
+}
+
 TEST_IN_WORLD(outdated_stacks)
 {
 	struct process_mapping to = {.lo = 0x1000, .hi = 0x2000, .since = 40};
