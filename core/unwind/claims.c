@@ -11,6 +11,9 @@
 
 #define SECOND_NS 1000000000u
 #define OFFERS 8u /* of a process's mappings in a second */
+/* From the first offer of a mapping to the second, then doubled up to a second: a runtime may run
+ * code before it has described it. */
+#define OFFER_NS 20000000u
 #define OFFERS_OF_ALL 256u
 #define MAX_UNWINDERS 32u /* bits of process_code.attached */
 
@@ -145,14 +148,21 @@ static struct process_code *code_get(struct claims *c, struct process *process)
 /* Offers are limited for each mapping and each process. */
 static bool may_offer(struct process_code *p, uint64_t lo, uint64_t time)
 {
-	if (!p->offered || time > p->offered + SECOND_NS) {
-		p->offered = time;
-		p->offers = 0;
-	} else if (lo == p->offered_lo || p->offers >= OFFERS) {
-		return false;
+	bool again = lo == p->offered.lo;
+
+	if (!p->offered.since || time > p->offered.since + SECOND_NS) {
+		p->offered.since = time;
+		p->offered.n = 0;
 	}
-	p->offered_lo = lo;
-	p->offers++;
+	if (p->offered.n >= OFFERS || (again && time <= p->offered.last + p->offered.pause))
+		return false;
+	if (!again)
+		p->offered.pause = OFFER_NS;
+	else if (p->offered.pause < SECOND_NS)
+		p->offered.pause *= 2;
+	p->offered.lo = lo;
+	p->offered.last = time;
+	p->offered.n++;
 	return true;
 }
 
@@ -224,8 +234,8 @@ void claims_offer_all(struct claims *c, struct process *process, uint64_t time)
 	}
 	if (!p)
 		return;
-	p->offered = p->refreshed = time;
-	p->offers = OFFERS;
+	p->offered.since = p->refreshed = time;
+	p->offered.n = OFFERS;
 }
 
 const uint32_t *claims_words(const struct claims *c, uint64_t process, uint32_t unwinder,

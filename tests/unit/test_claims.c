@@ -165,7 +165,8 @@ static int claim(struct world *w, int by, uint64_t lo, uint64_t hi)
 
 #define TEST_OF_WORLD(id) TEST_WITH(id, struct world *, w, make(getpid()), drop(w))
 
-/* Called at the first sample, and again a second later; a claim is found without a call. */
+/* Called at the first sample, and again 20 ms later, then ever more rarely; a claim is found
+ * without a call. */
 TEST_OF_WORLD(asking)
 {
 	uint32_t generation;
@@ -180,6 +181,10 @@ TEST_OF_WORLD(asking)
 	w->fakes[1].claim = (struct fusee_claim){
 		.flags = FUSEE_CLAIM_STEP, .range = {0x1000, 0x9000}, .arg = 3};
 	CHECK(!at(w, 0x3000, 5 * SECOND + 2, &generation));
+	CHECK(!at(w, 0x3000, 5 * SECOND + SECOND / 50, &generation));
+	CHECK_INT(w->fakes[0].mapped, 1);
+	CHECK(at(w, 0x3000, 5 * SECOND + SECOND / 50 + 1, &generation));
+	CHECK_INT(w->fakes[0].refreshed, 0);
 	CHECK(at(w, 0x3000, 6 * SECOND + 3, &generation));
 	CHECK_INT(at(w, 0x3000, 6 * SECOND + 3, &generation)->arg, 3);
 	CHECK_INT(at(w, 0x3000, 6 * SECOND + 3, &generation)->unwinder, 1);
@@ -202,6 +207,21 @@ TEST_OF_WORLD(asking)
 		at(w, w->mapping.lo, 9 * SECOND, &generation);
 	}
 	CHECK(w->fakes[0].mapped > 3 && w->fakes[0].mapped <= 10);
+}
+
+/* Memory that nobody claims, in which there is a sample each millisecond for 20 s. */
+TEST_OF_WORLD(asking_in_vain)
+{
+	uint32_t generation;
+	int first;
+
+	for (uint64_t ms = 1; ms <= 1000; ms++)
+		CHECK(!at(w, 0x2000, 5 * SECOND + ms * 1000000, &generation));
+	first = w->fakes[0].mapped;
+	CHECK(first >= 5 && first <= 7);
+	for (uint64_t ms = 1001; ms <= 20000; ms++)
+		CHECK(!at(w, 0x2000, 5 * SECOND + ms * 1000000, &generation));
+	CHECK(w->fakes[0].mapped >= first + 14 && w->fakes[0].mapped <= first + 20);
 }
 
 TEST_OF_WORLD(who_claims_first)

@@ -35,11 +35,15 @@ struct process_code {
 	} words[FILES_MAX_UNWINDERS];          /* for the steps, by unwinder */
 	uint64_t library[FILES_MAX_UNWINDERS]; /* 1 + bias that mapped() was last called with; 0:
 						  none */
-	uint64_t offered, offered_lo; /* when, and where, a mapping was last offered for claims */
-	uint32_t offers;              /* in that second */
-	uint64_t refreshed;           /* when plugins last refreshed their claims */
-	uint64_t bytes;               /* of the budget */
-	uint32_t uid;                 /* when the process was first seen; UINT32_MAX: not known */
+	struct {
+		uint64_t since;    /* when the second began in which n mappings were */
+		uint64_t last, lo; /* when, and where, a mapping last was */
+		uint64_t pause;    /* until that mapping is again, in ns */
+		uint32_t n;
+	} offered;          /* for claims */
+	uint64_t refreshed; /* when plugins last refreshed their claims */
+	uint64_t bytes;     /* of the budget */
+	uint32_t uid;       /* when the process was first seen; UINT32_MAX: not known */
 	bool marked;
 };
 
