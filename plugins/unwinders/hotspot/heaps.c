@@ -79,7 +79,17 @@ static uint32_t read_heaps(struct hotspot_memory *m, uint32_t *w)
 	return i;
 }
 
-/* Claims heaps that are not yet claimed. 0 or -errno. */
+static bool is_claimed(const struct hotspot_jvm *jvm, uint64_t heap)
+{
+	uint32_t i = 0;
+
+	while (i < jvm->nheaps && jvm->heaps[i] != heap)
+		i++;
+	return i < jvm->nheaps;
+}
+
+/* Claims heaps that are not yet claimed. A JVM that starts adds them anywhere in its list. 0 or
+ * -errno. */
 static int claim(const struct fusee_self *self, uint64_t process, struct hotspot_jvm *jvm)
 {
 	const struct fusee_unwinder_host *host = self->host->unwinder;
@@ -88,14 +98,16 @@ static int claim(const struct fusee_self *self, uint64_t process, struct hotspot
 									FUSEE_CLAIM_LIVE);
 	int err = host->process_slab(self->in, process, jvm->words, HOTSPOT_WORDS);
 
-	while (!err && jvm->nheaps < jvm->words[HOTSPOT_NHEAPS]) {
-		const uint32_t *w = jvm->words + HOTSPOT_FIRST_HEAP +
-				    jvm->nheaps * HOTSPOT_HEAP_WORDS;
+	for (uint32_t i = 0; !err && i < jvm->words[HOTSPOT_NHEAPS]; i++) {
+		const uint32_t *w = jvm->words + HOTSPOT_FIRST_HEAP + i * HOTSPOT_HEAP_WORDS;
 
 		c.range = (struct fusee_range){address(w + HOTSPOT_HEAP_LO),
 					       address(w + HOTSPOT_HEAP_HI)};
+		if (jvm->nheaps == HOTSPOT_MOST_HEAPS || is_claimed(jvm, c.range.lo))
+			continue;
 		err = host->process_claim(self->in, process, &c);
-		jvm->nheaps += !err;
+		if (!err)
+			jvm->heaps[jvm->nheaps++] = c.range.lo;
 	}
 	return err;
 }

@@ -56,8 +56,9 @@ struct hotspot_jvm {
 	bool read;                           /* its lists were: the words are set */
 	uint32_t tries;                      /* to read them, and when the next may be made */
 	uint64_t next_ns;
-	struct hotspot_memory *memory; /* NULL: no try is unfinished */
-	uint32_t nheaps;               /* that are claimed */
+	struct hotspot_memory *memory;      /* NULL: no try is unfinished */
+	uint64_t heaps[HOTSPOT_MOST_HEAPS]; /* where those that are claimed begin */
+	uint32_t nheaps;
 	uint32_t words[HOTSPOT_WORDS];
 };
 

@@ -1980,6 +1980,29 @@ TEST(heaps_made_after_the_library_is_mapped)
 	}
 }
 
+/* The second heap that the JVM makes comes before the first in its list. */
+TEST(heaps_added_before_others)
+{
+	uint64_t array = HEAPS + 0x20, heap, other = HEAPS + 0x400;
+
+	make();
+	CHECK_INT(claim(), 0);
+	CHECK_INT(m.nclaims, 1);
+	memcpy(&heap, m.memory + array + 16, 8);
+	memcpy(m.memory + other, m.memory + heap, 0x120);
+	put(other + 8, 0x6000);
+	put(other + 16, 0x7000);
+	put(array, 2);
+	put(array + 16, other);
+	put(array + 24, heap);
+	m.jvm.next_ns = 0;
+	CHECK_INT(claim(), 0);
+	CHECK_INT(m.nclaims, 2);
+	CHECK_INT(m.claims[1].range.lo, 0x6000);
+	CHECK_INT(walk(), FUSEE_NEXT);
+	CHECK_STR(m.stack, COMPLETE);
+}
+
 /* Each word of the process is a lie in turn: nothing but its own stacks is wrong. */
 TEST(each_word_is_a_lie_in_turn)
 {
