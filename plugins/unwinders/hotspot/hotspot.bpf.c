@@ -214,15 +214,20 @@ FUSEE_FN __s64 read_interpreted(struct fusee_unwind *u, const struct interpreted
 }
 
 /* Has the interrupted code itself begun the frame with this return address? Then rax still has the
- * address, or the method, which is in rbx, was pushed too. */
+ * address, or the method, which is in rbx, was pushed too. Before that the ConstMethod's address is
+ * in rax (25), and then that of its bytecodes in r13. */
 FUSEE_FN int is_begun(struct fusee_unwind *u, __u64 pc)
 {
-	__u64 method;
+	__u64 rbx = u->regs[FUSEE_X86_RBX], method, constants;
 
 	if (u->regs[FUSEE_X86_RAX] == pc)
 		return 1;
-	return u->fp - u->sp >= 24 && !AT(u, &method, u->fp - 24) &&
-	       method == u->regs[FUSEE_X86_RBX];
+	if (u->fp - u->sp >= 24 && !AT(u, &method, u->fp - 24) && method == rbx)
+		return 1;
+	return u->fp - u->sp >= 8 && u->fp - u->sp < 24 &&
+	       !AT(u, &constants, rbx + word(u, HOTSPOT_METHOD_CONST)) &&
+	       (u->regs[FUSEE_X86_RAX] == constants ||
+		u->regs[FUSEE_X86_R13] == constants + word(u, HOTSPOT_CONST_SIZE));
 }
 
 /* Steps from a frame that is being made: rbp is set, its words are not all pushed. Its first word

@@ -1862,6 +1862,36 @@ TEST(an_interpreted_frame_is_made)
 	CHECK_INT(walk(), FUSEE_STOP);
 }
 
+/* Between its sender's sp and its method, rax is no return address any more where the ConstMethod
+ * is read for the address of the bytecodes (25). */
+TEST(an_interpreted_frame_whose_method_is_not_pushed)
+{
+	struct fusee_unwind *u = &m.native.u;
+	uint64_t fp = STACK + 0x100, leaf;
+	static const struct {
+		uint64_t below, rax, r13; /* rax and r13: from leaf on */
+		int due;
+	} at[] = {{8, 88, 0, FUSEE_NEXT},
+		  {8, 88, 88 + 48, FUSEE_NEXT},
+		  {16, 1, 88 + 48, FUSEE_NEXT},
+		  {8, 1, 88 + 47, FUSEE_STOP},
+		  {24, 88, 88 + 48, FUSEE_STOP}};
+
+	for (unsigned i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		make();
+		CHECK_INT(claim(), 0);
+		memcpy(&leaf, m.memory + fp - 24, 8);
+		memset(m.memory + fp - 64, 0, 56);
+		u->sp = fp - at[i].below;
+		u->regs[FUSEE_X86_RAX] = leaf + at[i].rax;
+		u->regs[FUSEE_X86_RBX] = leaf;
+		u->regs[FUSEE_X86_R13] = leaf + at[i].r13;
+		CHECK_INT(walk(), at[i].due);
+		if (at[i].due == FUSEE_NEXT)
+			CHECK_STR(m.stack, "Interpreter:0 " CALLERS);
+	}
+}
+
 /* Memory of an unloaded class is used again: all of leaf is where it was, but for a name. */
 TEST(a_class_in_the_place_of_another)
 {
