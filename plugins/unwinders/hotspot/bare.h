@@ -149,6 +149,35 @@ FUSEE_FN __u32 pushed_by(struct fusee_unwind *u, __u64 code)
 	return u->pc - code < pushes ? (__u32)(u->pc - code) : pushes;
 }
 
+#define STUB_BEGIN 32 /* bytes in which it makes room */
+#define STUB_END 48   /* bytes before pc in which it gives that back */
+
+/* How many words has such a stub below what it has pushed, by sub $..,%rsp until
+ * lea ..(%rsp),%rsp? */
+FUSEE_FN __u32 room_below(struct fusee_unwind *u, __u64 code)
+{
+	struct near *n = near(u);
+	__u32 room = 0, back = 0;
+
+	if (!n || fusee_read(u, n->code, STUB_BEGIN, code) ||
+	    fusee_read(u, n->code + STUB_BEGIN, STUB_END, u->pc - STUB_END))
+		return 0;
+	for (__u32 i = 0; i < STUB_BEGIN - 3; i++) {
+		const __u8 *c = n->code + i;
+
+		if (c[0] == 0x48 && c[1] == 0x83 && c[2] == 0xec && u->pc - code >= i + 4)
+			room = c[3];
+	}
+	room = forget(n, 0, room);
+	for (__u32 i = 0; i <= STUB_END - 5; i++) {
+		const __u8 *c = n->code + STUB_BEGIN + i;
+
+		if (c[0] == 0x48 && c[1] == 0x8d && c[2] == 0x64 && c[3] == 0x24 && c[4] == room)
+			back = 1;
+	}
+	return forget(n, 1, back) || room & 7 || room >= 128 ? 0 : room / 8;
+}
+
 /* The stub's return address is this, right below `sp`. C1 has pushed arguments, which it pops
  * behind the call: where it would look for its own caller there may be an old return address. */
 FUSEE_FN int to_caller_of_stub(struct fusee_unwind *u, __u64 pc, __u64 sp)
@@ -180,11 +209,16 @@ static int leave_unsized(struct fusee_unwind *u, __u32 unused)
 	    !AT(u, &frame, u->fp) && is_behind_call(u, frame[1]))
 		return to_caller_of_frame(u, u->fp + 16) == FUSEE_NEXT;
 	at = is_exact(u) && code ? pushed_by(u, code) : 0;
-	if (!at || AT(u, &pc, u->sp + 8 * at) || !is_behind_call(u, pc))
+	if (at && n)
+		at = forget(n, 0, at + room_below(u, code));
+	if (!at || AT(u, &pc, u->sp + 8 * at) || !is_behind_call(u, pc)) {
 		for (at = 0; at < MOST_PUSHED; at++)
 			if (!AT(u, &pc, u->sp + 8 * at) && is_behind_call(u, pc))
 				break;
-	if (!n || at >= MOST_PUSHED)
+		if (at >= MOST_PUSHED)
+			return 0;
+	}
+	if (!n)
 		return 0;
 	return to_caller_of_stub(u, pc, u->sp + 8ull * forget(n, 0, at) + 8);
 }

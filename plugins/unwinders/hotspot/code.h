@@ -32,8 +32,9 @@ FUSEE_FN int makes_frame(const struct near *n, __u32 i)
 	       (byte(n, i + 1) == 0x89 && byte(n, i + 2) == 0xe5);
 }
 
-/* Bytes of an instruction that may be between the end of a frame and `ret`; 0: it is none of them.
- * They poll for safepoints, compare a field of the thread (r15) and jump, or are vzeroupper. */
+/* Bytes to the next instruction, of those that may be between the end of a frame and `ret`; 0: it
+ * is none of them. They poll for safepoints, compare a field of the thread (r15) and jump, or are
+ * vzeroupper. Where native methods poll je is taken. */
 FUSEE_FN __u32 tail_length(const struct near *n, __u32 i)
 {
 	__u32 a = byte(n, i), b = byte(n, i + 1), c = byte(n, i + 2);
@@ -58,6 +59,10 @@ FUSEE_FN __u32 tail_length(const struct near *n, __u32 i)
 		return 8;
 	if (a == 0x49 && b == 0x81 && c == 0x7f)
 		return 8;
+	if (a == 0x41 && b == 0xf6 && c == 0x47) /* testb $i8,d8(%r15) */
+		return 5;
+	if (a == 0x74 && b < CODE_BYTES / 2) /* je */
+		return 2 + b;
 	if (a == 0x0f && (b == 0x85 || b == 0x87)) /* jne, ja */
 		return 6;
 	if (a == 0x75 || a == 0x77)
@@ -91,10 +96,14 @@ FUSEE_FN int is_way_out(const struct near *n)
 	return byte(n, 0) == 0xe9 && byte(n, -10u) == 0x48 && byte(n, -9u) == 0xbb;
 }
 
-/* Code behind a compiled method that is reached with its frame taken down: lea ..(%rip),%r10;
- * mov %r10,d(%r15); jmp, where a return polls. */
+/* Code that is reached with the frame taken down. Behind a compiled method: lea ..(%rip),%r10;
+ * mov %r10,d(%r15); jmp, where a return polls. At its end, with an exception that has no handler
+ * there: add $..,%rsp; pop %rbp; jmp. */
 FUSEE_FN int is_behind_method(const struct near *n)
 {
+	if (byte(n, 0) == 0xe9 && byte(n, -1u) == 0x5d)
+		return (byte(n, -5u) == 0x48 && byte(n, -4u) == 0x83 && byte(n, -3u) == 0xc4) ||
+		       (byte(n, -8u) == 0x48 && byte(n, -7u) == 0x81 && byte(n, -6u) == 0xc4);
 	if (byte(n, 0) == 0x4c && byte(n, 1) == 0x8d && byte(n, 2) == 0x15)
 		return byte(n, 7) == 0x4d && byte(n, 8) == 0x89;
 	if (byte(n, 0) == 0x4d && byte(n, 1) == 0x89 && byte(n, 2) == 0x97)
@@ -148,6 +157,23 @@ FUSEE_FN int is_push(__u32 c)
 {
 	return c >= 0x50 && c <= 0x57 && c != 0x55;
 }
+
+#define PUSHED_BEFORE 32 /* bytes of code before pc */
+
+/* Has the code pushed two registers right before? 1 or 0. */
+static int has_pushed_two(struct fusee_unwind *u, __u32 unused)
+{
+	struct near *n = near(u);
+
+	(void)unused;
+	if (!n || fusee_read(u, n->code, PUSHED_BEFORE, u->pc - PUSHED_BEFORE))
+		return 0;
+	for (__u32 i = 0; i < PUSHED_BEFORE - 1; i++)
+		if (is_push(n->code[i]) && is_push(n->code[i + 1]))
+			return 1;
+	return 0;
+}
+FUSEE_PART(fusee_hotspot_has_pushed_two, has_pushed_two)
 
 /* Bytes of a pop of another register than %rbp; 0: it is none. */
 FUSEE_FN __u32 pop_length(const __u8 *c)

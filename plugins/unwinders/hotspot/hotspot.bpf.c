@@ -70,18 +70,26 @@ FUSEE_FN int skip_put_below(struct fusee_unwind *u, const struct frame *f, __u64
 	return 0;
 }
 
-/* Has the code pushed a number below its frame? C2 does so where it compares strings, or shortens
- * characters: with jumps in all directions, and bytes of vector instructions that look like jumps,
- * so that the code does not show it. The number has 32 bits, which no address in a frame that is
- * made or taken down has. u->sp and *pc as above. 0 or -1. */
-FUSEE_FN int skip_number(struct fusee_unwind *u, const struct frame *f, __u64 *pc)
+/* Has the code pushed a number below its frame, or two references? C2 pushes a number where it
+ * compares strings, or shortens characters: with jumps in all directions, and bytes of vector
+ * instructions that look like jumps, so that the code does not show it. The number has 32 bits,
+ * which no address in a frame that is made or taken down has. C1 pushes two references where it
+ * copies arrays. u->sp and *pc as above. 0 or -1. */
+FUSEE_FN int skip_words(struct fusee_unwind *u, const struct frame *f, __u64 *pc)
 {
 	__u64 number, at;
+	int pushed;
 
-	if (!is_exact(u) || f->edge != EDGE_NONE || AT(u, &number, u->sp) || number >> 32 ||
-	    AT(u, &at, u->sp + f->size) || !is_java_code(u, at))
+	if (!is_exact(u) || f->edge != EDGE_NONE)
 		return -1;
-	u->sp += 8;
+	pushed = FUSEE_CALL(fusee_hotspot_has_pushed_two, u, 0) == 1;
+	if (!pushed || AT(u, &at, u->sp + f->size + 8) || !is_java_code(u, at)) {
+		if (AT(u, &number, u->sp) || number >> 32 || AT(u, &at, u->sp + f->size) ||
+		    !is_java_code(u, at))
+			return -1;
+		pushed = 0;
+	}
+	u->sp += pushed ? 16 : 8;
 	*pc = at;
 	return 0;
 }
@@ -104,7 +112,7 @@ static int leave_sized(struct fusee_unwind *u, __u32 has_called)
 	if (AT(u, &pc, u->sp + f.size - 8))
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
 	if ((has_called || !is_java_code(u, pc)) && skip_put_below(u, &f, &pc) &&
-	    skip_number(u, &f, &pc) && !is_java_code(u, pc))
+	    skip_words(u, &f, &pc) && !is_java_code(u, pc))
 		return is_aligned(u) ? to_caller_of_frame(u, u->fp + 16)
 				     : fusee_stop(u, HOTSPOT_NO_FRAME);
 	return f.size == 8 || f.edge == EDGE_KEPT ? to_caller(u, pc, u->sp + f.size)

@@ -1354,7 +1354,7 @@ TEST(a_method_has_its_lines)
 
 struct edge_case {
 	const char *what;
-	unsigned char code[24];
+	unsigned char code[48];
 	int at;         /* where in it the method was interrupted */
 	int size;       /* bytes between sp and the caller's */
 	int is_fp_kept; /* the frame pointer is the caller's still */
@@ -1392,7 +1392,25 @@ TEST(edges_of_compiled_methods)
 #define C1 0x89, 0x84, 0x24, 0, 0xc0, 0xfe, 0xff, 0x55, 0x48, 0x83, 0xec, 0x20, 0x90, 0x90
 #define END \
 	0x48, 0x83, 0xc4, 0x20, 0x5d, 0x49, 0x3b, 0xa7, 0x78, 3, 0, 0, 0x0f, 0x87, 1, 0, 0, 0, 0xc3
+	/* leave; testb; je; what waits for a safepoint; cmpq; jne; ret */
+#define NATIVE_END                                                                               \
+	0xc9, 0x41, 0xf6, 0x47, 0x28, 1, 0x74, 0x16, 0x49, 0xba, 1, 2, 3, 4, 5, 6, 7, 8, 0x4d,   \
+		0x89, 0x97, 0x38, 5, 0, 0, 0xe9, 0, 0, 0, 0, 0x49, 0x83, 0x7f, 8, 0, 0x0f, 0x85, \
+		1, 0, 0, 0, 0xc3
 	static const struct edge_case cases[] = {
+		{"a native method polls", {NATIVE_END}, 1, 8, 1},
+		{"its je", {NATIVE_END}, 6, 8, 1},
+		{"where native methods go on", {NATIVE_END}, 30, 8, 1},
+		{"jmp with an exception",
+		 {0x48, 0x83, 0xc4, 0x60, 0x5d, 0xe9, 1, 2, 0, 0},
+		 5,
+		 8,
+		 1},
+		{"the same, of a large frame",
+		 {0x48, 0x81, 0xc4, 0x60, 1, 0, 0, 0x5d, 0xe9, 1, 2, 0, 0},
+		 8,
+		 8,
+		 1},
 		{"the check of the receiver's class", {0x44, 0x8b, 0x56, 8, 0x90, C1}, 0, 8, 1},
 		{"the stack is touched", {C1}, 0, 8, 1},
 		{"push %rbp", {C1}, 7, 8, 1},
@@ -1542,6 +1560,28 @@ TEST(a_number_pushed_before_many_jumps)
 	}
 }
 
+/* C1 copies an array: push %rsi; push %rcx; mov 8(%rsi),%esi; mov 8(%rcx),%ecx; cmp */
+TEST(references_pushed_before_jumps)
+{
+	static const unsigned char code[] = {0x56, 0x51, 0x8b, 0x76, 0x08, 0x8b, 0x49, 0x08},
+				   behind[] = {0x48, 0x3b, 0xf1, 0x0f, 0x84, 0x98, 0, 0, 0, 0x8b};
+
+	for (int pushed = 0; pushed < 2; pushed++) {
+		make();
+		if (pushed)
+			memcpy(m.memory + COMPILED + 0x1c0 - sizeof(code), code, sizeof(code));
+		put(STACK + 0x100 + 16, 0xf8001234);
+		put(STACK + 0x100 + 24, 0xf8001230);
+		CHECK_INT(
+			walk_from_barrier(behind, sizeof(behind), 16, FUSEE_PC_EXACT | FUSEE_FIRST),
+			pushed ? FUSEE_NEXT : FUSEE_STOP);
+		if (pushed)
+			CHECK(strstr(m.stack, " A.main:3 StubRoutines::call_stub:0 "));
+		if (pushed)
+			CHECK_INT(m.native.u.pc, NATIVE);
+	}
+}
+
 /* C1 is about to call a stub with arguments: push %rcx; push %rsi; call; pop %rcx; pop %rcx. The
  * same with %r8. */
 TEST(arguments_of_a_stub_are_pushed)
@@ -1667,6 +1707,33 @@ TEST(a_stub_that_pushes_old_addresses)
 		put(fp + 16 + 40, RETURN); /* and in mid's frame */
 		CHECK_INT(walk(), FUSEE_NEXT);
 		CHECK_STR(m.stack, "slow_subtype_check Runtime1 stub:0 " CALLERS);
+	}
+}
+
+/* Below that it has room, which it gives back first (25): sub $32,%rsp; nop; lea 32(%rsp),%rsp; nop
+ */
+TEST(a_stub_with_room_below_what_it_pushes)
+{
+	static const char code[] = "\x57\x56\x51\x50\x48\x83\xec\x20\x90\x48\x8d\x64\x24\x20"
+				   "\x90\x58\x59\x5e\x5f\xc3";
+	static const uint64_t at[][2] = {{0, 0},  {3, 3},  {4, 4},  {8, 8},  {9, 8},
+					 {14, 4}, {15, 4}, {16, 3}, {18, 1}, {19, 0}};
+	uint64_t fp = STACK + 0x100;
+
+	for (unsigned int i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		struct fusee_unwind *u = in_stub("C1 Runtime slow_subtype_check_blob", "",
+						 "\x5e\x5f");
+
+		memcpy(m.memory + OTHER + 0x180, code, sizeof(code) - 1);
+		u->pc = OTHER + 0x180 + at[i][0];
+		memset(m.memory + fp - 96, 0, 128);
+		put(fp + 8, RETURN);
+		u->sp = fp + 8 - 8 * at[i][1];
+		for (uint64_t k = 1; k <= at[i][1]; k++)
+			put(fp + 8 - 8 * k, RETURN);
+		put(fp + 16 + 40, RETURN); /* and in mid's frame */
+		CHECK_INT(walk(), FUSEE_NEXT);
+		CHECK_STR(m.stack, "C1 Runtime slow_subtype_check_blob:0 " CALLERS);
 	}
 }
 
