@@ -34,7 +34,8 @@ public class Chains {
 		for (int i = frames.length - 1; i > 1; i--) {
 			StackTraceElement f = frames[i];
 			b.append(f.getClassName()).append('.').append(f.getMethodName());
-			b.append(' ').append(Math.max(f.getLineNumber(), 0)).append('\t');
+			/* a method without lines: where hidden frames are shown 8 adds a number to its bci */
+			b.append(' ').append(f.getLineNumber() < 1000000 ? Math.max(f.getLineNumber(), 0) : 0).append('\t');
 		}
 		CHAINS.add(b.toString());
 	}

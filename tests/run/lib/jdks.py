@@ -97,10 +97,12 @@ class Java:
     def command(self, options, classes, *args):
         if not self.root:
             return [self.path, *options, "-cp", classes, *args]
-        # a mount namespace of its own: the loader needs /proc, and the classes are outside
+        # a mount namespace of its own: the loader needs /proc, and the classes are outside, as is the gate of tests/accuracy
         return ["unshare", "-m", "sh", "-c",
                 'root=$1 classes=$2 && shift 2 && mount --make-rprivate / && mount -t proc proc "$root/proc" && '
-                'mount -t tmpfs none "$root/tmp" && cp -r "$classes"/*.class "$root/tmp" && exec chroot "$root" "$@"',
+                'mount -t tmpfs none "$root/tmp" && cp -r "$classes"/*.class "$root/tmp" && '
+                'if [ "$BURN_GATE" ]; then mkdir "$root/tmp/gate" && mount --bind "${BURN_GATE%/*}" "$root/tmp/gate" && '
+                'BURN_GATE=/tmp/gate/${BURN_GATE##*/}; fi && exec chroot "$root" "$@"',
                 "sh", self.root, classes, self.path, *options, "-cp", "/tmp", *args]
 
 
