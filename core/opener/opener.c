@@ -47,7 +47,8 @@ struct process {
 	uint64_t id;     /* of its query; 0: none */
 	uint64_t room;   /* the most bytes that a copy in its answer may have */
 	int runqueue;    /* see runqueue_wait_ns() */
-	uint64_t queued; /* runqueue_wait_ns() when its query was sent */
+	uint64_t queued; /* runqueue_wait_ns() then */
+	bool slow;       /* its query had no answer after QUICK_NS */
 	struct opener_late_query query; /* of a busy process */
 };
 
@@ -274,12 +275,12 @@ static int wait_for(struct opener *o, struct process *p, uint64_t until, struct 
 	struct pollfd readable = {.fd = p->sock, .events = POLLIN};
 
 	for (;;) {
-		int got = receive(o, p, a);
 		uint64_t now = clock_now();
+		int wait = now < until ? (int)((until - now) / MS) + 1 : 0;
+		int got = poll(&readable, 1, wait) ? receive(o, p, a) : 0;
 
-		if (got || (p->ready && !p->id) || now >= until)
+		if (got || (p->ready && !p->id) || clock_now() >= until)
 			return got;
-		poll(&readable, 1, (int)((until - now) / MS) + 1);
 	}
 }
 
@@ -312,16 +313,35 @@ static void abandon(struct opener *o, struct process *p, const struct opener_que
 	poller_set(&o->poller, 1); /* opener_dispatch() starts another process */
 }
 
-/* How long the query has taken; of a slow one without the time in which the opener waited for a
- * CPU: a busy machine is not the target's fault. */
-static uint64_t time_of_target(const struct process *p)
+/* How long the query has taken: until its answer the time that the opener says, which begins when
+ * it had a CPU. Of a slow one without the time in which the opener waited for a CPU since: a busy
+ * machine is not the target's fault. */
+static uint64_t time_of_target(const struct opener *o, const struct process *p, bool answered)
 {
-	uint64_t took = clock_now() - p->since, queued;
+	uint64_t since = clock_now() - p->since, took = since, queued;
 
-	if (took <= QUICK_NS)
+	if (answered && o->reply.r.took_ns < since)
+		took = o->reply.r.took_ns;
+	if (took <= QUICK_NS || !p->slow)
 		return took;
 	queued = runqueue_wait_ns(p->runqueue) - p->queued;
 	return took > queued ? took - queued : 0;
+}
+
+/* Waits for the answer. Most come at once, so how long the opener has waited for a CPU is read only
+ * after a moment. As receive(). */
+static int wait_for_answer(struct opener *o, struct process *p, struct opener_answer *a)
+{
+	int r = wait_for(o, p, p->since + QUICK_NS, a);
+
+	p->slow = !r;
+	if (!p->slow)
+		return r;
+	p->queued = runqueue_wait_ns(p->runqueue);
+	r = wait_for(o, p, p->since + OPENER_PATIENCE_MS * MS, a);
+	while (!r && runqueue_has(p->pid) && clock_now() < p->since + OPENER_QUEUED_MS * MS)
+		r = wait_for(o, p, clock_now() + OPENER_PATIENCE_MS * MS, a);
+	return r;
 }
 
 /* 1: answered; 0: no answer in time; -errno. */
@@ -343,11 +363,8 @@ static int ask(struct opener *o, struct process *p, const struct opener_query *q
 		return r;
 	p->id = o->ids;
 	p->since = clock_now();
-	p->queued = runqueue_wait_ns(p->runqueue);
-	r = wait_for(o, p, p->since + OPENER_PATIENCE_MS * MS, a);
-	while (!r && runqueue_has(p->pid) && clock_now() < p->since + OPENER_QUEUED_MS * MS)
-		r = wait_for(o, p, clock_now() + OPENER_PATIENCE_MS * MS, a);
-	took = time_of_target(p);
+	r = wait_for_answer(o, p, a);
+	took = time_of_target(o, p, r == 1);
 	if (took > QUICK_NS)
 		opener_share_add(&o->share, user_of(o, q->pid, p->since + took), took);
 	if (!r)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "opener/internal/protocol.h"
 
 static void serve(const struct opener_request_message *m, int fd, struct opener_answer *a,
@@ -53,6 +54,7 @@ int opener_run(int sock)
 	if (!err)
 		err = opener_send_reply(sock, &r, NULL, -1);
 	while (!err && (err = opener_receive_request(sock, &m, &fd)) == 1) {
+		uint64_t began = clock_now();
 		struct opener_answer a;
 
 		serve(&m, fd, &a, data);
@@ -63,7 +65,8 @@ int opener_run(int sock)
 					  .err = a.err,
 					  .st = a.st,
 					  .len = a.len,
-					  .has_fd = a.fd >= 0};
+					  .has_fd = a.fd >= 0,
+					  .took_ns = clock_now() - began};
 		err = opener_send_reply(sock, &r, data, a.fd);
 		if (a.fd >= 0)
 			close(a.fd);

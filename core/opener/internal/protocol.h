@@ -28,6 +28,7 @@ struct opener_reply {
 	uint64_t id;
 	struct opener_stat st;
 	uint32_t len, has_fd;
+	uint64_t took_ns; /* from the request's arrival to the answer */
 };
 
 /* The largest messages. */
