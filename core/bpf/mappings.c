@@ -172,6 +172,16 @@ static void note_claimed(struct writer *w, uint64_t lo, uint64_t hi)
 	w->claimed[i].bytes = hi - w->claimed[i].lo;
 }
 
+/* Is this code for user space? A claim's step that reads nothing is called there, too, so samples
+ * have its frames before its program is loaded. */
+static bool is_for_user_space(const struct writer *w, const struct claim *c)
+{
+	enum language_program_state state = state_of(w, c->unwinder);
+
+	return c->flags & FUSEE_CLAIM_READS_NOTHING &&
+	       (state == LANGUAGE_LOADING || state == LANGUAGE_LATER);
+}
+
 /* Appends the code that is claimed, by its addresses in the process, and what is below it. Memory
  * is claimed as it is reserved: code in what is not mapped yet can be stepped as soon as it is. */
 static void add_claim(void *arg, const struct claim *c)
@@ -186,6 +196,8 @@ static void add_claim(void *arg, const struct claim *c)
 	piece.hi = lo;
 	if (piece.lo < piece.hi)
 		p->r = append(p->w, &piece);
+	if (is_for_user_space(p->w, c))
+		return;
 	piece.lo = lo;
 	piece.hi = hi;
 	piece.arg = c->arg;

@@ -211,8 +211,8 @@ static int file_claim(struct fusee_instance *instance, uint64_t file, const stru
 		return -EBADF;
 	if (c->range.lo >= c->range.hi)
 		return plugin_misused(instance, PLUGIN_FILE_CLAIM_RANGE);
-	if ((c->flags & ~(uint32_t)(FUSEE_CLAIM_INTERPRETER | FUSEE_CLAIM_REGISTERS)) !=
-	    FUSEE_CLAIM_STEP)
+	if ((c->flags & ~(uint32_t)(FUSEE_CLAIM_INTERPRETER | FUSEE_CLAIM_REGISTERS |
+				    FUSEE_CLAIM_READS_NOTHING)) != FUSEE_CLAIM_STEP)
 		return plugin_misused(instance, PLUGIN_FILE_CLAIM_FLAGS);
 	s = slab_of(f);
 	if (!s || s->nclaims == INSPECTION_MAX_CLAIMS)

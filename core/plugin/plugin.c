@@ -43,8 +43,9 @@ int plugin_misused(struct fusee_instance *in, enum plugin_misuse what)
 		[PLUGIN_FILE_CLAIM_RANGE] = "file_claim: the range is empty: its lo must be below "
 					    "its hi",
 		[PLUGIN_FILE_CLAIM_FLAGS] = "file_claim: flags must be FUSEE_CLAIM_STEP, with "
-					    "FUSEE_CLAIM_INTERPRETER and "
-					    "FUSEE_CLAIM_REGISTERS or without",
+					    "FUSEE_CLAIM_INTERPRETER, "
+					    "FUSEE_CLAIM_REGISTERS and "
+					    "FUSEE_CLAIM_READS_NOTHING or without",
 		[PLUGIN_PROCESS_CLAIM_RANGE] = "process_claim: the range is empty: its lo must be "
 					       "below its hi",
 	};

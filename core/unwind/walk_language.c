@@ -232,6 +232,29 @@ static enum language_turn turn_of(struct walker *w, struct fusee_native *n,
 	return r;
 }
 
+/* Over a stack copy: adds the frames that this claim's step pushes without reading anything. */
+static enum language_turn turn_over_copy(struct walker *w, struct fusee_native *n,
+					 const struct language_claim *claim, struct walk *out)
+{
+	const struct fusee_unwinder_ops *ops =
+		w->unwinders->instances[claim->unwinder]->descriptor->ops;
+	struct walk_context *context = n->arg;
+	struct walk_languages alone = {.current = 0};
+	struct fusee_native blind = {.u = n->u};
+	enum language_turn turn;
+
+	if (!ops->native_step)
+		return LANGUAGE_NATIVE;
+	walk_languages_begin(&alone, w, context->process, out);
+	alone.current = claim->unwinder;
+	blind.u.claim_lo = claim->lo;
+	blind.u.claim_arg = claim->arg;
+	blind.u.slab_words = blind.u.words = 0;
+	turn = turns(&alone, &blind.u, ops);
+	n->u.stored = blind.u.stored;
+	return turn == LANGUAGE_FULL ? turn : LANGUAGE_NATIVE;
+}
+
 enum language_turn walk_language_turn(struct walker *w, struct fusee_native *n,
 				      const struct process_mapping *m, const struct claim *claim,
 				      struct walk *out)
@@ -244,6 +267,8 @@ enum language_turn walk_language_turn(struct walker *w, struct fusee_native *n,
 		c = (struct language_claim){claim->unwinder, claim->lo, claim->arg, claim->flags};
 	else if (!claim_of_file(m, at, &c))
 		return LANGUAGE_NATIVE;
+	else if (!l && w->claims && c.flags & FUSEE_CLAIM_READS_NOTHING)
+		return turn_over_copy(w, n, &c, out);
 	else
 		out->passed |= !l;
 	return l ? turn_of(w, n, m, &c) : LANGUAGE_NATIVE;

@@ -64,8 +64,8 @@ void walk_languages_free(struct walk_languages *); /* NULL is fine */
 /* Sets u->cfa to the CFA of this frame, 0 where no table has it. */
 void walk_find_cfa(const struct walker *, struct fusee_native *, const struct process_mapping *);
 /* Lets the language unwinder that claims the frame's code push all frames that belong to the
- * machine's. claim: of memory without a file; NULL: none. Sets out->passed where languages are not
- * walked. */
+ * machine's. claim: of memory without a file; NULL: none. Where languages are not walked, it calls
+ * steps that read nothing (FUSEE_CLAIM_READS_NOTHING), and sets out->passed for others. */
 enum language_turn walk_language_turn(struct walker *, struct fusee_native *,
 				      const struct process_mapping *, const struct claim *,
 				      struct walk *out);

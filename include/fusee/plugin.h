@@ -127,6 +127,10 @@ enum fusee_claim_flags {
 	/* 0.6: of memory, with FUSEE_CLAIM_STEP: the step reads the process's memory, and passes
 	 * over a stack copy. There native unwinders step, by tables of the code's own bytes. */
 	FUSEE_CLAIM_LIVE = 16,
+	/* Of a file, with FUSEE_CLAIM_STEP: the step pushes by u->claim_arg alone, reads nothing
+	 * and returns FUSEE_NATIVE_TOO, as for a function that says what a thread does. It is
+	 * called over stack copies too, where nothing can be read. */
+	FUSEE_CLAIM_READS_NOTHING = 32,
 };
 
 struct fusee_claim {
@@ -190,7 +194,8 @@ struct fusee_unwinder_host {
 	 * most once in each inspect(). */
 	int (*file_slab)(struct fusee_instance *, uint64_t file, const uint32_t *words, uint64_t n);
 	/* Claims code of this file for the step. The flags are FUSEE_CLAIM_STEP, with
-	 * FUSEE_CLAIM_INTERPRETER and FUSEE_CLAIM_REGISTERS or without; the range is of vaddrs.
+	 * FUSEE_CLAIM_INTERPRETER, FUSEE_CLAIM_REGISTERS and FUSEE_CLAIM_READS_NOTHING or without;
+	 * the range is of vaddrs.
 	 * -EEXIST: the range overlaps another claim of this unwinder in the file; -ENOSPC: it has
 	 * 256 there already; -EINVAL: the range is empty, or the flags are not allowed, which the
 	 * log says once. */

@@ -143,7 +143,8 @@ static inline int fusee_testing_inspect(struct fusee_testing *t);
  * FUSEE_NEXT valid_regs are the registers that the step has restored.
  *
  * Returns the last answer, enum fusee_next; FUSEE_PASS: no claim holds n->u.offset; -ELOOP:
- * FUSEE_TESTING_TURNS were not enough.
+ * FUSEE_TESTING_TURNS were not enough; -EBADMSG: the claim has FUSEE_CLAIM_READS_NOTHING, so that
+ * the step finds nothing to read, and it did not answer FUSEE_NATIVE_TOO or changed pc or sp.
  */
 static inline int fusee_testing_step(struct fusee_testing *t, struct fusee_native *n);
 /* Calls mapped() for the executable memory [lo, hi) of a process. The callback's result. */

@@ -112,8 +112,8 @@ static inline int fusee_testing_file_claim(struct fusee_instance *in, uint64_t f
 
 	(void)file;
 	if (claim->range.lo >= claim->range.hi ||
-	    (claim->flags & ~(uint32_t)(FUSEE_CLAIM_INTERPRETER | FUSEE_CLAIM_REGISTERS)) !=
-		    FUSEE_CLAIM_STEP ||
+	    (claim->flags & ~(uint32_t)(FUSEE_CLAIM_INTERPRETER | FUSEE_CLAIM_REGISTERS |
+					FUSEE_CLAIM_READS_NOTHING)) != FUSEE_CLAIM_STEP ||
 	    claim->arg >> 31)
 		return -EINVAL;
 	if (t->nclaims == FUSEE_TESTING_SYMBOLS)
@@ -352,6 +352,28 @@ fusee_testing_claim(struct fusee_testing *t, const struct fusee_native *n, uint6
 	return NULL;
 }
 
+/* As over a stack copy: nothing can be read. */
+static inline int fusee_testing_blind_step(struct fusee_testing *t, struct fusee_native *n,
+					   const struct fusee_claim *claim, uint64_t bias)
+{
+	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
+	struct fusee_native blind = {.u = n->u};
+	int next = FUSEE_AGAIN;
+
+	blind.u.slab_words = blind.u.words = blind.u.valid_regs = 0;
+	blind.u.cfa = 0;
+	blind.u.claim_lo = claim->range.lo + bias;
+	blind.u.claim_arg = claim->arg;
+	for (int turn = 0; next == FUSEE_AGAIN && turn < FUSEE_TESTING_TURNS; turn++) {
+		next = ops->native_step(&blind.u);
+		if (blind.u.npushed)
+			fusee_testing_push(t, &blind.u);
+	}
+	if (next != FUSEE_NATIVE_TOO || blind.u.pc != n->u.pc || blind.u.sp != n->u.sp)
+		return -EBADMSG;
+	return next;
+}
+
 static inline int fusee_testing_step(struct fusee_testing *t, struct fusee_native *n)
 {
 	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
@@ -361,6 +383,8 @@ static inline int fusee_testing_step(struct fusee_testing *t, struct fusee_nativ
 
 	if (!claim)
 		return next;
+	if (claim->flags & FUSEE_CLAIM_READS_NOTHING)
+		return fusee_testing_blind_step(t, n, claim, bias);
 	n->emitted = fusee_testing_emitted;
 	n->emit = fusee_testing_emit;
 	n->slab = t->slab;

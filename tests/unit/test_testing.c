@@ -67,6 +67,15 @@ static uint64_t seen_cfa, seen_regs;
 
 static int step(struct fusee_unwind *u)
 {
+	unsigned char byte;
+
+	if (claim_flags & FUSEE_CLAIM_READS_NOTHING) {
+		CHECK(fusee_read(u, &byte, 1, u->sp));
+		CHECK_INT(u->valid_regs | u->slab_words | u->words, 0);
+		fusee_push(u, u->claim_arg, 0);
+		u->sp += claim_flags >> 8;
+		return FUSEE_NATIVE_TOO;
+	}
 	seen_cfa = u->cfa;
 	seen_regs = u->valid_regs;
 	fusee_set_caller_register(u, FUSEE_X86_R12, 12);
@@ -180,5 +189,37 @@ TEST(registers)
 		CHECK_INT(seen_regs, turn ? 1u << FUSEE_X86_RBX : 0);
 		CHECK_INT(n.u.valid_regs, 1u << FUSEE_X86_R12);
 	}
+	fusee_testing_fini(&t);
+}
+
+static int read_any(struct fusee_native *n, void *to, uint32_t len, uint64_t addr)
+{
+	memset(to, 0, len);
+	return 0;
+}
+
+/* Such a step finds nothing to read, and cannot go on by itself. */
+TEST(reads_nothing)
+{
+	struct fusee_testing t = {.plugin = &fusee_plugin, .nslab = 2, .nwords = 2};
+	struct fusee_native n = {.read = read_any, .u = {.offset = 0x1002, .sp = 0x7000}};
+
+	CHECK_INT(fusee_testing_init(&t), 0);
+	for (uint32_t changes = 0; changes < 2; changes++) {
+		claim_flags = FUSEE_CLAIM_STEP | FUSEE_CLAIM_READS_NOTHING;
+		t.nclaims = 0;
+		CHECK_INT(unwinder->file_claim(
+				  instance, 0,
+				  &(struct fusee_claim){.size = sizeof(struct fusee_claim),
+							.flags = claim_flags,
+							.range = {0x1000, 0x1010},
+							.arg = 9}),
+			  0);
+		claim_flags |= changes << 8;
+		n.u.valid_regs = 1u << FUSEE_X86_RBX;
+		CHECK_INT(fusee_testing_step(&t, &n), changes ? -EBADMSG : FUSEE_NATIVE_TOO);
+		CHECK_INT(n.u.sp, 0x7000);
+	}
+	claim_flags = 0;
 	fusee_testing_fini(&t);
 }

@@ -75,7 +75,8 @@ static const struct function functions[] = {
 int hotspot_claim_threads(const struct fusee_self *self, uint64_t file)
 {
 	const struct fusee_unwinder_host *host = self->host->unwinder;
-	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_STEP);
+	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim,
+					   .flags = FUSEE_CLAIM_STEP | FUSEE_CLAIM_READS_NOTHING);
 	int n = 0;
 
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
