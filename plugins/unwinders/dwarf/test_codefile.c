@@ -209,6 +209,28 @@ TEST(no_time_for_a_text)
 	free(code);
 }
 
+/* Of a text that is far too large nothing is read, and that does not depend on how busy the CPUs
+ * are. */
+TEST(a_text_that_is_too_large_to_begin_with)
+{
+	uint64_t len = 6u << 20;
+	uint8_t *code = large_text(len);
+
+	sections[0] = (struct part){".text", code, len, TEXT};
+	codefile_most = len;
+	CHECK(rule_at(FAR) != DWARF_RULE_NONE);
+	CHECK_INT(unread, 0);
+	codefile_most = len - 1;
+	codefile_wall_ns = 0;
+	CHECK_INT(rule_at(FAR), DWARF_RULE_NONE);
+	CHECK_INT(unread, len);
+	CHECK_INT(late, 0);
+	codefile_wall_ns = CODEFILE_WALL_NS;
+	codefile_most = CODEFILE_MOST;
+	memset(sections, 0, sizeof(sections));
+	free(code);
+}
+
 /* A piece that there is no memory for has no rows; those of the other piece stay. */
 TEST(no_memory_for_a_piece)
 {

@@ -89,6 +89,7 @@ static int add_pointers(const struct fusee_unwinder_host *host, uint64_t file, u
 
 uint64_t codefile_cpu_ns = CODEFILE_CPU_NS;
 uint64_t codefile_wall_ns = CODEFILE_WALL_NS;
+uint64_t codefile_most = CODEFILE_MOST;
 
 #define STRETCH_GAP (64u << 10) /* bytes between two stretches that are read apart */
 #define MAX_PIECE (4u << 20)    /* bytes that are read at once: they take 12 times that in memory */
@@ -306,6 +307,15 @@ static int read_stretches(struct table_build *build, const struct fusee_unwinder
 	return err;
 }
 
+static uint64_t bytes_of(const struct code_entries *stretches)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i + 1 < stretches->n; i += 2)
+		n += stretches->p[i + 1] - stretches->p[i];
+	return n;
+}
+
 int codefile_add(struct table_build *build, const struct fusee_unwinder_host *host, uint64_t file,
 		 uint64_t entry, const struct rows *known, struct rows *ret)
 {
@@ -327,7 +337,9 @@ int codefile_add(struct table_build *build, const struct fusee_unwinder_host *ho
 		code.data = (struct code_bytes){(const uint8_t *)data.bytes.p, data.bytes.len,
 						data.vaddr};
 	err = find_stretches(&stretches, &code);
-	if (!err && stretches.n)
+	if (!err && bytes_of(&stretches) > codefile_most)
+		build->unread += bytes_of(&stretches);
+	else if (!err && stretches.n)
 		err = read_stretches(build, host, file, entry, &stretches, &code, ret);
 	code_entries_fini(&stretches);
 	return err;

@@ -17,6 +17,11 @@ extern uint64_t codefile_cpu_ns;
 #define CODEFILE_WALL_NS 8000000000ull
 extern uint64_t codefile_wall_ns;
 
+/* Of more than so much text without a description (Chromium's) the time is enough for a few
+ * hundredths only. So none of it is read: it is known at once that the file has no rows there. */
+#define CODEFILE_MOST (128ull << 20)
+extern uint64_t codefile_most;
+
 /* Adds rows to `ret` for the text that has none in `known`. 0, -ENOMEM, -E2BIG. */
 int codefile_add(struct table_build *, const struct fusee_unwinder_host *, uint64_t file,
 		 uint64_t entry, const struct rows *known, struct rows *ret);
