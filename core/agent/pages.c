@@ -216,6 +216,7 @@ static int get_metrics(void *arg, struct buf *body)
 	opener_metrics(worker_opener(a->sampling.profiler.worker));
 	if (a->sampling.allocators)
 		allocators_metrics(a->sampling.allocators);
+	discoveries_metrics(a->sampling.discoveries);
 	set_agent(a);
 	set_budget(&a->budget);
 	hooks_metrics(a->sampling.hooks);

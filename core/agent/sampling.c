@@ -21,14 +21,11 @@
 #include "profiler/in_use_ledger.h"
 
 #define TICK_NS 250000000u
-#define TICKS (1000000000u / TICK_NS) /* a second */
-#define MAPPING_TICKS (2 * TICKS)     /* for so long after its begin a process maps its files */
-/* The first process event after a quiet time is handled within SETTLE_NS, further events each
- * PACE_NS. SETTLE_NS is a little more than process_events_drain() waits for records of other CPUs.
- */
-#define SETTLE_NS 3000000u
-#define PACE_NS 100000000u
-#define FIND_NS 20000000u /* the time of one search for processes */
+#define SECOND_NS 1000000000u
+#define TICKS (SECOND_NS / TICK_NS) /* a second */
+#define CALM_TICKS (2 * TICKS)      /* after which there is a tick each second */
+#define MAPPING_TICKS (2 * TICKS)   /* for so long after its begin a process maps its files */
+#define FIND_NS 20000000u           /* the time of one search for processes */
 #define FIND_PAUSE_NS 200000000u
 #define STOP_EVENTS_NS 500000000u   /* wait for the last process events */
 #define COLLECTED_BYTES (64u << 20) /* samples of all windows */
@@ -183,7 +180,7 @@ static void report(struct agent_sampling *s, uint32_t kind, pid_t pid, pid_t par
 static void expect_mappings(struct agent_sampling *s, pid_t pid)
 {
 	if (selected(s, pid))
-		s->ticks_to_drain = MAPPING_TICKS;
+		s->ticks.to_drain = MAPPING_TICKS;
 }
 
 static void on_forked(void *arg, pid_t pid, pid_t parent, uint64_t time)
@@ -263,6 +260,39 @@ static int decide_running(void *arg, pid_t pid)
 /* ---- callbacks of the loop ---- */
 
 static void on_behind(void *arg);
+static void on_tick(void *arg);
+
+/* Whether a tick drains. Otherwise the rings are drained once a second, or when their descriptor
+ * reports that a ring is partly full: a drain of few records costs more by cache misses that it
+ * causes than by its own work. */
+static bool has_to_drain(const struct agent_sampling *s)
+{
+	return s->ticks.to_drain || s->lost || process_events_polls(s->process_events) ||
+	       worker_pending(s->profiler.worker) || decisions_are_stale(s->decisions) ||
+	       pipeline_is_pending(s->profiler.pipeline);
+}
+
+/* At multiples of the period, as other timers of seconds, so that one wake-up serves all. */
+static int tick_each(struct agent_sampling *s, uint64_t period_ns)
+{
+	struct loop_timer *timer;
+	int r = loop_every_from(s->loop, (clock_now() / period_ns + 1) * period_ns, period_ns,
+				on_tick, s, &timer);
+
+	if (r)
+		return r;
+	loop_timer_free(s->ticks.timer);
+	s->ticks.timer = timer;
+	s->ticks.period_ns = period_ns;
+	return 0;
+}
+
+/* There is a reason to drain after a calm time: again four ticks a second. */
+static void hasten(struct agent_sampling *s)
+{
+	s->ticks.calm = 0;
+	tick_each(s, TICK_NS);
+}
 
 /* Continues the drain after other callbacks of the loop. */
 static void go_on(struct agent_sampling *s)
@@ -273,6 +303,13 @@ static void go_on(struct agent_sampling *s)
 
 	if (behind && !s->behind)
 		s->behind = !loop_at(s->loop, clock_now(), on_behind, s, NULL);
+	if (s->ticks.period_ns == SECOND_NS && has_to_drain(s))
+		hasten(s);
+}
+
+static void on_changed_targets(void *arg)
+{
+	go_on(arg);
 }
 
 /* Records of a process without a decision are dropped, also of its mappings. So process events are
@@ -312,29 +349,9 @@ static void on_samples(void *arg, int fd, uint32_t events)
 	drain(arg, true);
 }
 
-static void watch_processes(void *arg)
+static void on_process_events(void *arg)
 {
-	loop_watch_events(((struct agent_sampling *)arg)->process_watch, EPOLLIN);
-}
-
-static void on_settled(void *arg)
-{
-	struct agent_sampling *s = arg;
-
-	agent_sampling_drain(s);
-	if (loop_at(s->loop, clock_now() + PACE_NS, watch_processes, s, NULL))
-		watch_processes(s);
-}
-
-static void on_process_event(void *arg, int fd, uint32_t events)
-{
-	struct agent_sampling *s = arg;
-
-	(void)fd;
-	(void)events;
-	loop_watch_events(s->process_watch, 0);
-	if (loop_at(s->loop, clock_now() + SETTLE_NS, on_settled, s, NULL))
-		on_settled(s);
+	agent_sampling_drain(arg);
 }
 
 static void on_worker(void *arg, int fd, uint32_t events)
@@ -357,25 +374,15 @@ static void on_mappings(void *arg, int fd, uint32_t events)
 	go_on(s);
 }
 
-/* Whether to drain at this tick. Otherwise the rings are drained once a second, or when their
- * descriptor reports that a ring is partly full: a drain of few records costs more by cache misses
- * that it causes than by its own work. */
-static bool has_to_drain(struct agent_sampling *s)
-{
-	if (s->ticks_to_drain && s->ticks_to_drain--)
-		return true;
-	return s->lost || process_events_polls(s->process_events) ||
-	       worker_pending(s->profiler.worker) || decisions_are_stale(s->decisions) ||
-	       pipeline_is_pending(s->profiler.pipeline);
-}
-
 static void on_tick(void *arg)
 {
 	struct agent_sampling *s = arg;
 	uint64_t now = clock_now();
-	bool second = (s->ticks + 1) % TICKS == 0;
+	bool second = now / SECOND_NS != s->ticks.second, drains = has_to_drain(s);
 
-	if (second || has_to_drain(s)) {
+	s->ticks.to_drain -= !!s->ticks.to_drain;
+	s->ticks.calm = drains || s->allocators || s->hooks ? 0 : s->ticks.calm + 1;
+	if (second || drains) {
 		agent_sampling_drain(s);
 		/* The descriptor reports only answers to requests that were sent already. */
 		if (worker_pending(s->profiler.worker))
@@ -384,14 +391,17 @@ static void on_tick(void *arg)
 	if (s->allocators)
 		allocators_update(s->allocators);
 	hooks_update(s->hooks);
-	s->ticks++;
+	if (s->ticks.calm >= CALM_TICKS && s->ticks.period_ns != SECOND_NS)
+		tick_each(s, SECOND_NS);
 	if (!second)
 		return;
+	s->ticks.second = now / SECOND_NS;
+	s->ticks.seconds++;
 	in_use_ledger_prune(allocators_in_use(s->allocators));
 	discoveries_retry(s->discoveries);
 	decisions_tidy(s->decisions, now);
 	rates_tidy(s->rates, now);
-	s->each_second(s->arg, s->ticks / TICKS);
+	s->each_second(s->arg, s->ticks.seconds);
 }
 
 void agent_sampling_set_share(struct agent_sampling *s, uint8_t share)
@@ -512,16 +522,16 @@ static void open_moves(struct agent_sampling *s)
 static int open_watches(struct agent_sampling *s)
 {
 	struct process_events_handlers on = {s, on_forked, on_execed, on_exited, on_lost};
-	struct loop_timer *timer;
 	struct loop_watch *watch;
 	int r = process_events_open(&s->process_events, &on);
 
+	s->ticks.second = clock_now() / SECOND_NS;
 	if (!r)
 		r = loop_watch(s->loop, perf_stream_fd(s->profiler.stream), EPOLLIN, on_samples, s,
 			       &watch);
 	if (!r)
-		r = loop_watch(s->loop, process_events_fd(s->process_events), EPOLLIN,
-			       on_process_event, s, &s->process_watch);
+		r = process_watch_open(&s->process_watch, s->loop, s->process_events,
+				       on_process_events, s);
 	if (!r)
 		r = loop_watch(s->loop, pipeline_mappings_fd(s->profiler.pipeline), EPOLLIN,
 			       on_mappings, s, &watch);
@@ -529,7 +539,7 @@ static int open_watches(struct agent_sampling *s)
 		r = loop_watch(s->loop, worker_fd(s->profiler.worker), EPOLLIN, on_worker, s,
 			       &watch);
 	if (!r)
-		r = loop_every(s->loop, TICK_NS, on_tick, s, &timer);
+		r = tick_each(s, TICK_NS);
 	if (r)
 		log_error("cannot set up the event loop: %s", strerror(-r));
 	else if (process_events_polls(s->process_events))
@@ -550,6 +560,7 @@ int agent_sampling_open(struct agent_sampling *s, const struct profiler_options 
 		r = EX_OSERR;
 	}
 	if (!r) {
+		discoveries_on_change(s->discoveries, on_changed_targets, s);
 		discoveries_set_opener(s->discoveries, worker_opener(s->profiler.worker));
 		open_moves(s);
 		r = open_watches(s);
@@ -573,6 +584,7 @@ void agent_sampling_close(struct agent_sampling *s)
 {
 	discoveries_free(s->discoveries);
 	decisions_free(s->decisions);
+	process_watch_close(s->process_watch);
 	process_events_close(s->process_events);
 	cgroup_moves_close(s->moves);
 	rates_free(s->rates);

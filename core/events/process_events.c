@@ -362,6 +362,20 @@ uint64_t process_events_drain(struct process_events *e, bool now)
 	return e->until;
 }
 
+bool process_events_are_waiting(struct process_events *e)
+{
+	struct epoll_event woken[64];
+	bool waiting = false;
+
+	epoll_wait(e->epoll, woken, sizeof(woken) / sizeof(*woken), 0);
+	for (int i = 0; i < e->ncpus; i++)
+		if (e->cpus[i].fd >= 0) {
+			ring_refresh(&e->cpus[i].ring);
+			waiting |= ring_peek(&e->cpus[i].ring) != NULL;
+		}
+	return waiting;
+}
+
 bool process_events_is_behind(const struct process_events *e)
 {
 	return e->behind;

@@ -44,6 +44,9 @@ int process_events_fd(const struct process_events *);
  * time (CLOCK_MONOTONIC ns) until which everything was reported; while it is behind by more than
  * 100 ms, a later time: samples of known processes do not wait for a storm of forks. */
 uint64_t process_events_drain(struct process_events *, bool now);
+/* Whether there are events that no drain has reported. The descriptor, which stays ready after a
+ * drain until it was polled, is ready again after the next event only. */
+bool process_events_are_waiting(struct process_events *);
 /* Whether records remain that were due at the last drain. */
 bool process_events_is_behind(const struct process_events *);
 #endif

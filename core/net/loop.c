@@ -198,7 +198,13 @@ int loop_every(struct loop *l, uint64_t period_ns, loop_call *call, void *arg,
 
 	if (__builtin_add_overflow(clock_now(), period, &at))
 		at = UINT64_MAX;
-	return timer_new(l, at, period, call, arg, ret);
+	return loop_every_from(l, at, period, call, arg, ret);
+}
+
+int loop_every_from(struct loop *l, uint64_t first_ns, uint64_t period_ns, loop_call *call,
+		    void *arg, struct loop_timer **ret)
+{
+	return timer_new(l, first_ns, period_ns ? period_ns : 1, call, arg, ret);
 }
 
 int loop_at(struct loop *l, uint64_t at_ns, loop_call *call, void *arg, struct loop_timer **ret)

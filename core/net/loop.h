@@ -28,6 +28,9 @@ void loop_unwatch(struct loop_watch *); /* NULL is fine */
 /* Calls back every period_ns, first after one period; periods that have passed are skipped. 0 or
  * -ENOMEM. */
 int loop_every(struct loop *, uint64_t period_ns, loop_call *, void *arg, struct loop_timer **ret);
+/* Likewise, first at first_ns (CLOCK_MONOTONIC). */
+int loop_every_from(struct loop *, uint64_t first_ns, uint64_t period_ns, loop_call *, void *arg,
+		    struct loop_timer **ret);
 /* Calls back once at at_ns (CLOCK_MONOTONIC); the timer is freed before the call. 0 or -ENOMEM. */
 int loop_at(struct loop *, uint64_t at_ns, loop_call *, void *arg, struct loop_timer **ret);
 void loop_timer_free(struct loop_timer *); /* NULL is fine */

@@ -153,6 +153,12 @@ void discoveries_process(struct discoveries *s, const struct fusee_process_event
 	send_each(s, &e);
 }
 
+void discoveries_metrics(const struct discoveries *s)
+{
+	for (const struct entry *e = s->first; e; e = e->next)
+		discovery_count(e->discovery);
+}
+
 /* ---- instances ---- */
 
 /* Keeps the metrics if another instance has the same name: a reload creates the new instance before
@@ -233,6 +239,12 @@ int discoveries_new(struct discoveries **ret, struct loop *loop, struct targets 
 void discoveries_set_opener(struct discoveries *s, struct opener *o)
 {
 	s->context.opener = o;
+}
+
+void discoveries_on_change(struct discoveries *s, void (*changed)(void *arg), void *arg)
+{
+	s->context.changed = changed;
+	s->context.changed_arg = arg;
 }
 
 void discoveries_set_profiles(struct discoveries *s,

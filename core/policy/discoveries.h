@@ -18,6 +18,8 @@ void discoveries_set_profiles(struct discoveries *,
 			      int (*take)(void *arg, const struct fusee_pprof *, char *why,
 					  uint32_t cap),
 			      void *arg);
+/* changed(arg) is called after an instance has changed targets, but not after a process event. */
+void discoveries_on_change(struct discoveries *, void (*changed)(void *arg), void *arg);
 void discoveries_free(struct discoveries *); /* with all instances; NULL is fine */
 /* discovery_new(); an instance that subscribed to process events then receives one RUNNING for
  * each process of the system, and SYNC. *ret is valid until discoveries_remove(). */
@@ -34,6 +36,7 @@ void discoveries_settle(struct discoveries *);
 /* Once a second: repeats the events that an instance answered with -ENOMEM, as EXEC, or as EXIT
  * where the process has ended. */
 void discoveries_retry(struct discoveries *);
+void discoveries_metrics(const struct discoveries *); /* makes their metrics exact */
 /* Each instance has committed at least once. */
 bool discoveries_synced(const struct discoveries *);
 #endif

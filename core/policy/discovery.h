@@ -27,6 +27,9 @@ struct discovery_context {
 	/* [any thread] profile() of the host. NULL: nothing takes profiles. */
 	int (*profile)(void *arg, const struct fusee_pprof *, char *why, uint32_t cap);
 	void *profile_arg;
+	/* Targets have changed, not by a process event. May be NULL. */
+	void (*changed)(void *arg);
+	void *changed_arg;
 	/* The instance whose callback runs, or NULL: host calls of others fail with -EPERM. */
 	struct discovery *running;
 };
@@ -55,6 +58,8 @@ bool discovery_synced(const struct discovery *);
 void discovery_publish(struct discovery *);
 /* The number of targets that the instance has put. */
 uint32_t discovery_targets(const struct discovery *);
+/* Adds its callbacks to the metrics, to which else they are added once a second. */
+void discovery_count(struct discovery *);
 /* The sentence of the callback that failed last; "" if that callback has succeeded since. */
 const char *discovery_error(const struct discovery *);
 #endif

@@ -218,6 +218,7 @@ TEST_IN_WORLD(running_processes_then_sync_then_events)
 						      .pid = 1});
 	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 1);
 	CHECK_INT(deaf.first_event, 0);
+	discoveries_metrics(w->all);
 	CHECK(metric_get("discovery_callbacks_total", METRIC_LABELS("instance", "discover.test")) >
 	      3);
 	CHECK(metric_get("discovery_callback_seconds", METRIC_LABELS("instance", "discover.test")) >

@@ -173,6 +173,16 @@ TEST_OF_LOOP(every)
 	CHECK(t.first >= began + 4 * MS && t.last >= began + 20 * MS);
 }
 
+TEST_OF_LOOP(every_from_a_time_on)
+{
+	struct ticks t = {.loop = l, .until = 3};
+	uint64_t began = clock_now();
+
+	CHECK_INT(loop_every_from(l, began + 30 * MS, 4 * MS, tick, &t, &t.timer), 0);
+	run(l);
+	CHECK(t.first >= began + 30 * MS && t.last >= began + 38 * MS);
+}
+
 static void sleeps(void *arg)
 {
 	struct ticks *t = arg;

@@ -13,6 +13,7 @@
 #include "programs/cgroup_moves.h"
 #include "config/plan.h"
 #include "events/process_events.h"
+#include "events/process_watch.h"
 #include "net/loop.h"
 #include "policy/decisions.h"
 #include "policy/discoveries.h"
@@ -39,6 +40,16 @@ struct sampling_find {
 	uint64_t until, again;
 };
 
+/* The timer that looks for reasons to drain. */
+struct sampling_ticks {
+	struct loop_timer *timer;
+	uint64_t period_ns;
+	uint64_t second;   /* of CLOCK_MONOTONIC, in which the last tick was */
+	uint32_t seconds;  /* since the start */
+	uint32_t to_drain; /* the next ticks drain without a check */
+	uint32_t calm;     /* ticks without a reason to drain, up to the last */
+};
+
 struct agent_sampling {
 	struct loop *loop; /* borrowed */
 	/* Called once a second with the number of seconds since the start. */
@@ -51,11 +62,11 @@ struct agent_sampling {
 	struct decisions *decisions;
 	struct rates *rates;
 	struct process_events *process_events;
-	struct loop_watch *process_watch; /* the descriptor of process_events */
-	struct cgroup_moves *moves;       /* NULL: moves are not counted */
-	struct allocators *allocators;    /* NULL: allocations are not sampled */
-	struct hooks *hooks;              /* NULL: the first plan had no probes */
-	const struct plan *plan;          /* borrowed; of the decisions */
+	struct process_watch *process_watch; /* of process_events */
+	struct cgroup_moves *moves;          /* NULL: moves are not counted */
+	struct allocators *allocators;       /* NULL: allocations are not sampled */
+	struct hooks *hooks;                 /* NULL: the first plan had no probes */
+	const struct plan *plan;             /* borrowed; of the decisions */
 	/* By the bits of decision->sinks: the bit of the pipeline's slot; 0: no window. */
 	uint64_t slots[PLAN_MAX_SINKS];
 	uint8_t share;                   /* kept samples of RATES_ALL samples due; 0: all */
@@ -66,8 +77,7 @@ struct agent_sampling {
 	bool lost;                       /* process events were lost: /proc must be read */
 	uint64_t paused_ns;              /* since when sampling is paused; 0: it is not */
 	struct sampling_find find;       /* of that reading */
-	uint32_t ticks;                  /* of the timer */
-	uint32_t ticks_to_drain;         /* the next ticks drain without a check */
+	struct sampling_ticks ticks;
 };
 
 /* Opens targets, discoveries, decisions, profiler and process events. The fields loop, each_second

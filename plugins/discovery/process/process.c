@@ -45,6 +45,7 @@ struct process {
 	uint8_t cmdline, context;
 	uint64_t seconds; /* since the start */
 	uint32_t bucket;  /* where the next tick begins */
+	bool waiting;     /* an entry may have to be read again: else no tick looks for one */
 	struct passwd_cache *passwd;
 	struct entry *buckets[BUCKETS];
 };
@@ -172,6 +173,7 @@ static int hide(struct process *p, uint32_t pid)
 	if (!e)
 		return -ENOMEM;
 	e->hidden = e->unread = e->lacks = true;
+	p->waiting = true;
 	return 0;
 }
 
@@ -243,6 +245,12 @@ static uint32_t facts_of(const struct process *p)
 	       (p->context ? FACTS_CONTEXT : 0);
 }
 
+/* Whether the entry will be read again. */
+static bool may_wait(const struct process *p, const struct entry *e)
+{
+	return e->unread || (e->looked < LOOKS && (p->context || e->empty));
+}
+
 /* Makes the labels of a process and its target. 0 or -errno. */
 static int label(struct process *p, uint32_t pid, const struct facts *f)
 {
@@ -264,6 +272,7 @@ static int label(struct process *p, uint32_t pid, const struct facts *f)
 	if (e) {
 		e->unread = e->lacks = f->unread;
 		e->empty = f->empty;
+		p->waiting |= may_wait(p, e);
 	}
 	return r;
 }
@@ -275,7 +284,7 @@ static int take(struct process *p, uint32_t pid, const struct facts *f, bool aga
 
 	/* no answer in time: keeps the labels of the same program */
 	if (again && e && f->unread && (!e->hidden || f->no_cmdline)) {
-		e->unread = true;
+		e->unread = p->waiting = true;
 		return 0;
 	}
 	if (!may_be_selected(p, f))
@@ -306,11 +315,12 @@ static int update(struct process *p, uint32_t pid, bool again)
 /* A child has its parent's labels, and lacks what its parent lacks. SDKs exclude the memory of
  * their context from children, so with `context` the child is not read by itself: it has the
  * parent's context. */
-static void look_as(const struct process *p, const struct entry *parent, struct entry *child)
+static void look_as(struct process *p, const struct entry *parent, struct entry *child)
 {
 	child->lacks = child->unread = parent->lacks && !p->context;
 	child->empty = parent->empty && !p->context;
 	child->looked = child->lacks || child->empty ? 0 : LOOKS;
+	p->waiting |= may_wait(p, child);
 }
 
 /* A forked child runs its parent's program: its labels are the parent's, and nothing is read. */
@@ -350,6 +360,7 @@ static int began(struct process *p, uint32_t pid)
 	if (e) {
 		e->since = p->seconds;
 		e->looked = 0;
+		p->waiting |= may_wait(p, e);
 	}
 	return r;
 }
@@ -359,7 +370,7 @@ static bool is_due(const struct process *p, const struct entry *e)
 	uint32_t more = e->looked < LOOKS ? 0 : e->looked - LOOKS + 1;
 	uint64_t at = more ? looks[LOOKS - 1] + (uint64_t)more * LATER : looks[e->looked];
 
-	return (e->unread || (!more && (p->context || e->empty))) && p->seconds - e->since >= at;
+	return may_wait(p, e) && p->seconds - e->since >= at;
 }
 
 /* Once a second. */
@@ -367,15 +378,19 @@ static int process_tick(void *ctx)
 {
 	struct process *p = ctx;
 	uint32_t pids[MAX_LOOKS], n = 0;
+	bool waiting = false;
 
 	p->seconds++;
-	for (uint32_t i = 0; i < BUCKETS && n < MAX_LOOKS; i++, p->bucket++)
+	for (uint32_t i = 0; p->waiting && i < BUCKETS && n < MAX_LOOKS; i++, p->bucket++)
 		for (struct entry *e = p->buckets[p->bucket % BUCKETS]; e && n < MAX_LOOKS;
-		     e = e->next)
+		     e = e->next) {
+			waiting |= may_wait(p, e);
 			if (is_due(p, e)) {
 				e->looked++;
 				pids[n++] = e->pid;
 			}
+		}
+	p->waiting = waiting || n == MAX_LOOKS;
 	for (uint32_t i = 0; i < n; i++)
 		if (update(p, pids[i], true) == -ENOMEM)
 			return -ENOMEM;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <fusee/helpers.h>
@@ -48,6 +49,7 @@ void text_clean(char *out, size_t cap, const char *text, size_t len)
 
 struct passwd_cache {
 	struct timespec changed;
+	time_t looked; /* the second in which the file was last looked at */
 	uint32_t n;
 	struct {
 		unsigned long uid;
@@ -80,6 +82,14 @@ static void passwd_line(struct passwd_cache *c, char *line)
 	text_clean(c->users[c->n++].name, sizeof(c->users[0].name), name, strlen(name));
 }
 
+static time_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return t.tv_sec;
+}
+
 /* 0 or -ENOMEM: the next call reads it again. A file that cannot be read has no users. */
 static int passwd_refresh(struct passwd_cache *c)
 {
@@ -89,6 +99,7 @@ static int passwd_refresh(struct passwd_cache *c)
 	bool complete;
 	FILE *f;
 
+	c->looked = now();
 	if (stat("/etc/passwd", &st) ||
 	    (st.st_mtim.tv_sec == c->changed.tv_sec && st.st_mtim.tv_nsec == c->changed.tv_nsec))
 		return 0;
@@ -105,18 +116,29 @@ static int passwd_refresh(struct passwd_cache *c)
 	return complete ? 0 : -ENOMEM;
 }
 
+/* NULL: it has none. */
+static const char *find_name(const struct passwd_cache *c, unsigned long uid)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->users[i].uid == uid)
+			return c->users[i].name;
+	return NULL;
+}
+
+/* A user's other name is noticed within a second, a new user at once. */
 static int user_name(struct passwd_cache *c, unsigned long uid, char *out, size_t cap)
 {
-	int r = passwd_refresh(c);
+	const char *name = c->looked == now() ? find_name(c, uid) : NULL;
+	int r = name ? 0 : passwd_refresh(c);
 
 	if (r)
 		return r;
-	for (uint32_t i = 0; i < c->n; i++)
-		if (c->users[i].uid == uid) {
-			snprintf(out, cap, "%s", c->users[i].name);
-			return 0;
-		}
-	snprintf(out, cap, "%lu", uid);
+	if (!name)
+		name = find_name(c, uid);
+	if (name)
+		snprintf(out, cap, "%s", name);
+	else
+		snprintf(out, cap, "%lu", uid);
 	return 0;
 }
 
