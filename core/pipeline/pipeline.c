@@ -141,6 +141,7 @@ void pipeline_free(struct pipeline *p)
 	process_table_free(p->processes);
 	walk_languages_free(p->walker.languages);
 	seen_frames_free(p->walker.seen);
+	same_frames_free(p->walker.same);
 	walker_forget_file(&p->walker);
 	claims_free(p->claims);
 	made_code_free(p->made);

@@ -13,6 +13,7 @@
 #include "unwind/claims.h"
 #include "files/files.h"
 #include "unwind/made_code.h"
+#include "unwind/same_frames.h"
 #include "unwind/walk.h"
 #include "unwind/walk_language.h"
 

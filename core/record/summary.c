@@ -511,6 +511,20 @@ static void stats_stop(const struct session *s, const struct stop_counts *c, str
 	json_end(j);
 }
 
+/* What is kept of the samples until the profile is written. */
+static void stats_kept(const struct session *s, struct json *j)
+{
+	const struct collector *c = pipeline_collector(s->profiler.pipeline, 0);
+
+	if (!c)
+		return;
+	json_open(j, "kept");
+	json_uint(j, "stacks", c->stacks.n - 1);
+	json_uint(j, "frames", c->frames.n - 1);
+	json_uint(j, "bytes", collector_bytes());
+	json_end(j);
+}
+
 int summary_stats(struct session *s, struct buf *b)
 {
 	struct json j = {.out = b, .spaced = true};
@@ -537,6 +551,7 @@ int summary_stats(struct session *s, struct buf *b)
 	stats_hits(s, &j);
 	stats_in_use(s, &j);
 	stats_stop(s, &a.stop, &j);
+	stats_kept(s, &j);
 	json_end(&j);
 	buf_str(b, "\n");
 	return b->error;

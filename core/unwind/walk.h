@@ -47,6 +47,7 @@ struct walker {
 	struct walk_languages *languages;   /* of stopped threads; NULL: machine frames only */
 	struct call_answers *calls;         /* NULL: none so far */
 	struct seen_frames *seen;           /* of code made at run time; NULL: none so far */
+	struct same_frames *same;           /* of its walks; NULL: none so far */
 	/* Called after a step with the pages that it has read of a table; NULL: not. file 0: the
 	 * table of memory without a file, by its number. */
 	void (*touched)(void *arg, uint32_t unwinder, uint32_t file, uint64_t made,
