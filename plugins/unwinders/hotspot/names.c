@@ -15,7 +15,14 @@
 struct process {
 	struct fusee_emitted kept;
 	void *methods, *places, *stubs, *threads; /* trees, by key */
+	void *named; /* tree of those that methods have, by what they say */
 	struct hotspot_jvm jvm;
+};
+
+/* A class that is loaded again has methods with other keys, and the same texts. */
+struct method {
+	uint64_t key;
+	const struct hotspot_named *named; /* in p->named */
 };
 
 static void free_process(void *element)
@@ -23,6 +30,7 @@ static void free_process(void *element)
 	struct process *p = element;
 
 	tdestroy(p->methods, free);
+	tdestroy(p->named, free);
 	tdestroy(p->places, free);
 	tdestroy(p->stubs, free);
 	tdestroy(p->threads, free);
@@ -48,39 +56,90 @@ static char *put(char *to, const unsigned char *from, size_t n, bool is_class)
 	return to + n;
 }
 
+static size_t text_bytes(const struct hotspot_named *n)
+{
+	return (size_t)n->name_bytes + n->signature_bytes + n->file_bytes + n->line_bytes;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	const struct hotspot_named *x = a, *y = b;
+	const uint16_t of_x[] = {x->name_bytes, x->signature_bytes, x->file_bytes, x->line_bytes};
+	const uint16_t of_y[] = {y->name_bytes, y->signature_bytes, y->file_bytes, y->line_bytes};
+	int r = memcmp(of_x, of_y, sizeof(of_x));
+
+	return r ? r : memcmp(x->text, y->text, text_bytes(x));
+}
+
+/* What an emission says of a method: text is behind m. NULL: no memory. */
+static struct hotspot_named *new_named(const struct hotspot_method *m, const unsigned char *text)
+{
+	const size_t rest = (size_t)m->name_bytes + m->signature_bytes + m->file_bytes;
+	struct hotspot_named *named = calloc(1, sizeof(*named) + m->class_bytes + 1 + rest +
+							m->line_bytes);
+	char *to;
+
+	if (!named)
+		return NULL;
+	named->name_bytes = (uint16_t)(m->class_bytes + 1 + m->name_bytes);
+	named->signature_bytes = m->signature_bytes;
+	named->file_bytes = m->file_bytes;
+	named->line_bytes = m->line_bytes;
+	to = put(named->text, text, m->class_bytes, true);
+	*to = '.';
+	text += m->class_bytes;
+	to = put(to + 1, text, rest, false);
+	memcpy(to, text + rest, m->line_bytes);
+	return named;
+}
+
+/* Puts it among the process's; if an equal one is there, frees it and sets *named to
+ * that. The bytes of memory that it takes; -ENOSPC; -ENOMEM: it is freed. */
+static int share(struct process *p, struct hotspot_named **named)
+{
+	const int bytes = (int)(sizeof(**named) + text_bytes(*named));
+	struct hotspot_named **has = tfind(*named, &p->named, by_text);
+	int r = has                                                     ? 0
+		: p->kept.bytes + (uint64_t)bytes > FUSEE_EMITTED_BYTES ? -ENOSPC
+		: !tsearch(*named, &p->named, by_text)                  ? -ENOMEM
+									: bytes;
+
+	if (r > 0) {
+		p->kept.bytes += (uint64_t)bytes;
+		return r;
+	}
+	free(*named);
+	*named = has ? *has : NULL;
+	return r;
+}
+
 static int add_method(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
 {
-	const unsigned char *text = bytes + sizeof(struct hotspot_method);
 	struct hotspot_method m;
 	struct hotspot_named *named;
-	size_t size;
-	char *to;
-	int r;
+	struct method *method;
+	int r, shared;
 
 	if (n < sizeof(m))
 		return -EBADMSG;
 	memcpy(&m, bytes, sizeof(m));
-	n -= sizeof(m);
 	if ((uint64_t)m.class_bytes + m.name_bytes + m.signature_bytes + m.file_bytes +
 			    m.line_bytes !=
-		    n ||
+		    n - sizeof(m) ||
 	    m.class_bytes + m.name_bytes >= UINT16_MAX)
 		return -EBADMSG;
-	size = sizeof(*named) + n + 1; /* a dot between class and name */
-	r = fusee_emitted_new(&p->kept, &p->methods, key, size, &named);
+	r = fusee_emitted_new(&p->kept, &p->methods, key, sizeof(*method), &method);
 	if (r <= 0)
 		return r;
-	named->name_bytes = (uint16_t)(m.class_bytes + 1 + m.name_bytes);
-	named->signature_bytes = m.signature_bytes;
-	named->file_bytes = m.file_bytes;
-	named->line_bytes = m.line_bytes;
-	to = put(named->text, text, m.class_bytes, true);
-	*to = '.';
-	text += m.class_bytes;
-	n -= m.class_bytes + m.line_bytes;
-	to = put(to + 1, text, n, false);
-	memcpy(to, text + n, m.line_bytes);
-	return fusee_emitted_keep(&p->kept, &p->methods, named, size, free);
+	named = new_named(&m, bytes + sizeof(m));
+	shared = named ? share(p, &named) : -ENOMEM;
+	if (shared < 0) {
+		free(method);
+		return shared;
+	}
+	method->named = named;
+	r = fusee_emitted_keep(&p->kept, &p->methods, method, sizeof(*method), free);
+	return r < 0 ? r : r + shared;
 }
 
 /* ---- stubs ---- */
@@ -226,8 +285,9 @@ const struct hotspot_named *hotspot_names_method(void *const *processes, uint64_
 						 uint64_t key)
 {
 	struct process *p = fusee_emitted_find(processes, process);
+	const struct method *method = p ? fusee_emitted_find(&p->methods, key) : NULL;
 
-	return p ? fusee_emitted_find(&p->methods, key) : NULL;
+	return method ? method->named : NULL;
 }
 
 const struct hotspot_named *hotspot_names_stub(void *const *processes, uint64_t process,
