@@ -113,8 +113,8 @@ static int leave_sized(struct fusee_unwind *u, __u32 has_called)
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
 	if ((has_called || !is_java_code(u, pc)) && skip_put_below(u, &f, &pc) &&
 	    skip_words(u, &f, &pc) && !is_java_code(u, pc))
-		return is_aligned(u) ? to_caller_of_frame(u, u->fp + 16)
-				     : fusee_stop(u, HOTSPOT_NO_FRAME);
+		return without_frame(u, u->scratch[NAME8] == IS_NMETHOD ||
+						u->scratch[NAME8] == IS_NATIVE);
 	return f.size == 8 || f.edge == EDGE_KEPT ? to_caller(u, pc, u->sp + f.size)
 						  : to_caller_of_frame(u, u->sp + f.size);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* A compiled frame that is replaced by interpreted frames, and the stubs that do so. A part of the
- * step: hotspot.bpf.c includes it. */
+/* A compiled frame that is replaced by interpreted frames, and stubs whose frame has no fixed size.
+ * A part of the step: hotspot.bpf.c includes it. */
 #ifndef HOTSPOT_REPLACED_H
 #define HOTSPOT_REPLACED_H
 
+#include "bare.h"
 #include "emit.h"
 #include "state.h"
 
@@ -26,6 +27,17 @@ FUSEE_FN int is_aligned(struct fusee_unwind *u)
 	return u->scratch[HI] & REPLACES && !is_exact(u) &&
 	       !(u->flags & FUSEE_FP_LOST || u->fp & 7) && u->fp - u->sp < FARTHEST &&
 	       !AT(u, &saved, u->fp) && is_java_code(u, saved[1]);
+}
+
+/* Steps from a stub whose sp is at no fixed distance from its caller's: it aligns it, or comes to
+ * push %rbp only behind a part that has no frame (C1's, that allocate or register a finalizer). */
+FUSEE_FN int without_frame(struct fusee_unwind *u, int is_method)
+{
+	if (is_aligned(u))
+		return to_caller_of_frame(u, u->fp + 16);
+	if (is_exact(u) && !is_method && FUSEE_CALL(fusee_hotspot_leave_unsized, u, 0) == 1)
+		return FUSEE_NEXT;
+	return fusee_stop(u, HOTSPOT_NO_FRAME);
 }
 
 /* Steps from an interpreted frame, in the place of a compiled frame, that has no method yet:

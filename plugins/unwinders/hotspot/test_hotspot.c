@@ -1710,6 +1710,27 @@ TEST(a_stub_that_pushes_old_addresses)
 	}
 }
 
+/* C1's stub that registers a finalizer has a frame of 18 words, and none yet where it looks whether
+ * there is one: mov %rdi,%rax; mov 8(%rax),%esi. Or it has pushed a register. */
+TEST(a_stub_that_makes_its_frame_late)
+{
+	uint64_t fp = STACK + 0x100;
+
+	for (uint64_t pushed = 0; pushed < 2; pushed++) {
+		struct fusee_unwind *u = in_stub("register_finalizer Runtime1 stub",
+						 "\x48\x8b\xc7\x8b\x70\x08", "\x90");
+
+		put_int(OTHER + 16 + 28, 18);
+		memset(m.memory + fp - 64, 0, 64);
+		put(fp + 24, RETURN);
+		u->sp = fp + 24 - 8 * pushed;
+		put(fp + 24 + 17 * 8, 0);
+		put(fp + 24 + 16 * 8, 0);
+		CHECK_INT(walk(), FUSEE_NEXT);
+		CHECK_STR(m.stack, "register_finalizer Runtime1 stub:0 " CALLERS);
+	}
+}
+
 /* Below that it has room, which it gives back first (25): sub $32,%rsp; nop; lea 32(%rsp),%rsp; nop
  */
 TEST(a_stub_with_room_below_what_it_pushes)
