@@ -20,7 +20,7 @@ struct process_watch {
 	void *arg;
 	struct loop_watch *watch; /* reports one event, and is then armed again */
 	struct loop_timer *timer; /* NULL: the watch is armed */
-	uint64_t drained_ns;      /* when due() was last called */
+	uint64_t drained_ns;      /* when all were last read */
 };
 
 static void on_due(void *arg);
@@ -43,28 +43,27 @@ static void on_due(void *arg)
 	struct process_watch *w = arg;
 
 	w->timer = NULL;
-	if (process_events_are_waiting(w->events)) {
+	if (process_events_are_waiting(w->events))
 		w->due(w->arg);
-		w->drained_ns = clock_now();
-	}
+	w->drained_ns = clock_now();
 	if (process_events_are_waiting(w->events))
 		drain_at(w, w->drained_ns + PACE_NS);
 	else
 		arm(w);
 }
 
-/* Another drain may have read the event already. */
+/* Another drain may have read the event already: that is as if due() had been called now. */
 static void on_event(void *arg, int fd, uint32_t events)
 {
 	struct process_watch *w = arg;
-	uint64_t soon = clock_now() + SETTLE_NS, paced = w->drained_ns + PACE_NS;
+	uint64_t now = clock_now(), paced;
 
 	(void)fd;
 	(void)events;
-	if (process_events_are_waiting(w->events))
-		drain_at(w, soon > paced ? soon : paced);
-	else
-		arm(w);
+	if (!process_events_are_waiting(w->events))
+		w->drained_ns = now;
+	paced = w->drained_ns + PACE_NS;
+	drain_at(w, now + SETTLE_NS > paced ? now + SETTLE_NS : paced);
 }
 
 int process_watch_open(struct process_watch **ret, struct loop *loop, struct process_events *events,
