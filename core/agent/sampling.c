@@ -215,6 +215,11 @@ static void on_exited(void *arg, pid_t pid, uint64_t time)
 	decisions_exited(s->decisions, pid, time ? time : clock_now());
 }
 
+static void on_forgotten(void *arg, pid_t pid)
+{
+	report(arg, FUSEE_PROCESS_EXIT, pid, 0);
+}
+
 static int find_unknown(void *arg, pid_t pid)
 {
 	struct agent_sampling *s = arg;
@@ -295,8 +300,9 @@ static void hasten(struct agent_sampling *s)
 }
 
 /* Continues the drain after other callbacks of the loop. */
-static void go_on(struct agent_sampling *s)
+static void go_on(void *arg)
 {
+	struct agent_sampling *s = arg;
 	bool behind = perf_stream_is_behind(s->profiler.stream) ||
 		      pipeline_is_behind(s->profiler.pipeline) ||
 		      process_events_is_behind(s->process_events);
@@ -305,11 +311,6 @@ static void go_on(struct agent_sampling *s)
 		s->behind = !loop_at(s->loop, clock_now(), on_behind, s, NULL);
 	if (s->ticks.period_ns == SECOND_NS && has_to_drain(s))
 		hasten(s);
-}
-
-static void on_changed_targets(void *arg)
-{
-	go_on(arg);
 }
 
 /* Records of a process without a decision are dropped, also of its mappings. So process events are
@@ -465,6 +466,7 @@ static int open_decisions(struct agent_sampling *s)
 				      .changed = on_decision,
 				      .moves = count_moves,
 				      .program = describe_program,
+				      .forgotten = on_forgotten,
 				      .arg = s};
 	int r = targets_new(&s->targets);
 
@@ -560,7 +562,7 @@ int agent_sampling_open(struct agent_sampling *s, const struct profiler_options 
 		r = EX_OSERR;
 	}
 	if (!r) {
-		discoveries_on_change(s->discoveries, on_changed_targets, s);
+		discoveries_on_change(s->discoveries, go_on, s);
 		discoveries_set_opener(s->discoveries, worker_opener(s->profiler.worker));
 		open_moves(s);
 		r = open_watches(s);

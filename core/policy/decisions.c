@@ -85,6 +85,8 @@ static void decide(struct decisions *s, struct tracked *t)
 static void forget(struct decisions *s, struct tracked *t)
 {
 	set_decision(s, t, NULL, false);
+	if (s->o.forgotten)
+		s->o.forgotten(s->o.arg, t->pid);
 	hashmap_del(&s->processes, (uint64_t)t->pid);
 	tracked_free(t);
 }

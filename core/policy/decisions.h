@@ -28,6 +28,9 @@ struct decisions_options {
 	/* Reads what is known of the file that the process runs; false: nothing yet. NULL is fine,
 	 * if decisions_find_programs() is not called. */
 	bool (*program)(void *arg, pid_t pid, struct program *);
+	/* A process ended more than 2 s ago, and there is none in its pid: also if no event has
+	 * reported its end, or while the process could still be read. NULL is fine. */
+	void (*forgotten)(void *arg, pid_t pid);
 	void *arg; /* of all functions */
 };
 

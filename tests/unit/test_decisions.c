@@ -26,6 +26,7 @@ struct world {
 	int error;         /* it answers */
 	uint64_t moves;    /* the kernel's count of them */
 	int requested;     /* calls of program() */
+	int forgotten;     /* calls of forgotten() for NOBODY */
 	char build_id[64]; /* that it answers; "": it knows nothing yet */
 	struct hashmap
 		decided; /* pid -> struct decision *, as changed() said; of sampled processes */
@@ -94,6 +95,13 @@ static bool program(void *arg, pid_t pid, struct program *to)
 	return true;
 }
 
+static void forgotten(void *arg, pid_t pid)
+{
+	struct world *w = arg;
+
+	w->forgotten += pid == NOBODY;
+}
+
 static uint64_t moves(void *arg)
 {
 	return ((struct world *)arg)->moves;
@@ -106,6 +114,7 @@ static void world_new(struct world *w, bool unknown_keep)
 				      .unknown_keep = unknown_keep,
 				      .moves = moves,
 				      .program = program,
+				      .forgotten = forgotten,
 				      .arg = w};
 
 	*w = (struct world){.hz = 19};
@@ -452,6 +461,7 @@ TEST_IN_WORLD(a_lost_end, true)
 	for (int i = 0; i < 22; i++)
 		decisions_tidy(w->d, now += SECOND);
 	CHECK_INT(decisions_processes(w->d, &profiled), 1);
+	CHECK_INT(w->forgotten, 1); /* discoveries hear of it, too */
 	CHECK(!decisions_of(w->d, NOBODY) && !hashmap_get(&w->decided, NOBODY));
 	CHECK(hz_of(w, getpid()) == 19);
 }
