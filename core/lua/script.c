@@ -28,6 +28,21 @@ static int run(lua_State *L)
 
 /* ---- the plan ---- */
 
+static void check_inuse(struct api *a, const struct script *s)
+{
+	const struct plan *p = a->builder.plan;
+
+	if (p->samplers.alloc_bytes && p->samplers.inuse_bytes)
+		plan_builder_error(&a->builder, s->name,
+				   "sample.inuse has what sample.alloc has: write only one of "
+				   "them");
+	if (p->samplers.inuse_bytes && p->nsinks == PLAN_MAX_SINKS)
+		plan_builder_error(&a->builder, s->name,
+				   "sample.inuse takes the place of a sink: write at most %d sinks "
+				   "beside it",
+				   PLAN_MAX_SINKS - 1);
+}
+
 static void complete_plan(struct api *a, const struct script *s)
 {
 	struct plan *p = a->builder.plan;
@@ -47,10 +62,7 @@ static void complete_plan(struct api *a, const struct script *s)
 				   "sample.%s: it is sampled by BPF, not by the sampler "
 				   "'snapshot' of sample.cpu",
 				   p->samplers.inuse_bytes ? "inuse" : "alloc");
-	if (p->samplers.alloc_bytes && p->samplers.inuse_bytes)
-		plan_builder_error(&a->builder, s->name,
-				   "sample.inuse has what sample.alloc has: write only one of "
-				   "them");
+	check_inuse(a, s);
 	if (p->samplers.nprobes && p->sampler == SAMPLER_SNAPSHOT)
 		plan_builder_error(&a->builder, p->samplers.probes[0].where,
 				   "sample.probe: it is sampled by BPF, not by the sampler "
