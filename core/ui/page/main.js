@@ -69,6 +69,10 @@ function showChosen(s) {
 		chips.push(chip(`only stacks with ${zoomed.name}`, "in all views (s)", () => select({ function: zoomed.name }), "chip hint"));
 	$("chosen").replaceChildren(...(chips.length ? chips : [element("span", "all samples")]));
 }
+/* What was in use at a moment is no sum. */
+function ofMoments(n, sums) {
+	return n > 1 && sums.type.startsWith("inuse_") ? `, each of a moment: ${amountOf(sums.total / n, sums.unit)} on average` : "";
+}
 async function showHead(s) {
 	const a = await about(s), type = s.type || a.type, sums = await data("labels", s);
 	if (s !== selection)
@@ -77,7 +81,7 @@ async function showHead(s) {
 	const total = `${amountOf(sums.total, sums.unit)} of ${sums.type}`;
 	$("facts").textContent = [s.base === null ? total : `${amountOf(sums.base, sums.unit)} → ${total}`,
 		...(a.duration ? [`${rounded(a.duration / 1e9, 1)} s long`] : []), ...(a.start ? [when(a.start / 1e6)] : []), ...lost,
-		...(a.windows ? [`${rounded(a.windows, 0)} profiles added up`] : []), ...counted(a),
+		...(a.windows ? [`${rounded(a.windows, 0)} profiles added up${ofMoments(a.windows, sums)}`] : []), ...counted(a),
 		...(sums.omits ? ["an interpreter's own frames are omitted"] : [])].map(short).join("  ·  ");
 	fill($("type"), a.types.map(t => [t, short(t)]), type);
 }

@@ -37,7 +37,7 @@ class Table:
         return self.ids.setdefault(key, len(self.ids))
 
 
-def profile(lines, unit="nanoseconds", start=1700000000, period="cpu"):
+def profile(lines, unit="nanoseconds", start=1700000000, period="cpu", kind="cpu"):
     """The bytes of a profile of these folded stacks, that begins so many seconds after 1970."""
     strings, mappings, functions = Table(), Table(), Table()
     strings.add("")
@@ -54,8 +54,8 @@ def profile(lines, unit="nanoseconds", start=1700000000, period="cpu"):
             frames.append(functions.add((mapping or "/bin/program", name)))
         samples.append((frames[::-1], int(count), labels))
     out = bytearray()
-    for kind, unit in (("samples", "count"), ("cpu", unit)):
-        out += block(1, number(1, strings.add(kind)) + number(2, strings.add(unit)))
+    for name, unit in (("samples", "count"), (kind, unit)):
+        out += block(1, number(1, strings.add(name)) + number(2, strings.add(unit)))
     for frames, count, labels in samples:
         ids = b"".join(varint(f + 1) for f in frames)
         out += block(2, block(1, ids) + block(2, varint(count) + varint(count * 10000000))
