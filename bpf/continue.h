@@ -192,6 +192,7 @@ FUSEE_FN void continue_walk(struct fusee_unwind *u, struct scratch *s, const str
 	if (e)
 		e->n = e->at = 0;
 	s->begun = k->now.begun;
+	language_notes(u, s);
 	for (__u32 i = 0; i < 8; i++)
 		u->scratch[i] = k->now.words[i];
 	s->record.stack.nkernel = 0;

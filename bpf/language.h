@@ -250,6 +250,17 @@ FUSEE_FN struct kept *kept(void)
 	return l ? &l->kept : 0;
 }
 
+/* From now on steps have the notes of this process and language. What says that a key was emitted
+ * is forgotten where keys were taken back since. */
+FUSEE_FN void language_notes(struct fusee_unwind *u, const struct scratch *s)
+{
+	__u32 *times = withdrawn();
+	__u64 of = (__u64)u->pid << 32 | s->slot;
+
+	of = fusee_mix(fusee_mix(of, u->process), times ? READ_ONCE(*times) : 0);
+	fusee_walk(u)->notes_of = times && of ? of : 0;
+}
+
 /* From now on the walk calls the step of this language, with what that has kept. */
 FUSEE_FN int language_switch(struct fusee_unwind *u, struct scratch *s, __u32 to)
 {
@@ -264,6 +275,7 @@ FUSEE_FN int language_switch(struct fusee_unwind *u, struct scratch *s, __u32 to
 	}
 	s->begun |= 1u << to;
 	s->slot = to;
+	language_notes(u, s);
 	return 0;
 }
 
@@ -282,6 +294,7 @@ FUSEE_FN void language_begin(struct fusee_unwind *u, struct scratch *s)
 	u->value = s->record.tick.period;
 	u->npushed = 0;
 	u->stored = 0;
+	language_notes(u, s);
 	if (e)
 		e->n = e->at = 0;
 }
@@ -309,6 +322,15 @@ FUSEE_FN void language_prepare(struct fusee_unwind *u, struct scratch *s,
 	s->claimed.sp = u->sp;
 }
 
+/* u has what the step knows of its caller. */
+FUSEE_FN void language_called_by(struct fusee_unwind *u, struct scratch *s)
+{
+	s->idle = s->has_cfa = 0;
+	s->next.guessed = u->flags & FUSEE_GUESSED;
+	u->valid_regs = u->caller_regs;
+	u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FIRST | FUSEE_GUESSED);
+}
+
 /* What the step answered. STEP_NATIVE: the native unwinders are next. */
 FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, const struct chunk_mapping *m,
 			   __u64 at, int next)
@@ -324,10 +346,7 @@ FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, const stru
 		r = append_unpushed(s, m, at);
 		if (r)
 			return r;
-		s->idle = s->has_cfa = 0;
-		s->next.guessed = u->flags & FUSEE_GUESSED;
-		u->valid_regs = u->caller_regs;
-		u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FIRST | FUSEE_GUESSED);
+		language_called_by(u, s);
 		return STEP_AGAIN;
 	case FUSEE_STOP:
 		if (u->error)

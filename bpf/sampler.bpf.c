@@ -15,6 +15,7 @@
 #include "continue.h"
 #include "copy.h"
 #include "cpu_ticks.h"
+#include "go_on.h"
 #include "labels.h"
 #include "language.h"
 #include "processes.h"

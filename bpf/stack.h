@@ -148,23 +148,40 @@ __attribute__((noinline)) int sampler_outer_pushed(__u32 equal)
 	return STEP_AGAIN;
 }
 
-/* Appends the frame that the step pushed, which replaces the machine's. STEP_AGAIN. */
-FUSEE_FN int append_pushed(struct fusee_unwind *u, struct scratch *s)
+/* Is there room for one more inner frame that a step pushes? */
+FUSEE_FN int has_inner_room(const struct scratch *s)
 {
-	__u64 hash = (u->pushed[0] ^ u->pushed[1]) & (SCRATCH_EQUAL - 1);
-	__u32 at = s->at, equal = s->equal[hash];
+	return s->at <= RECORD_INNER_WORDS - FRAME_MOST_WORDS;
+}
 
+FUSEE_FN __u32 equal_place(const struct fusee_unwind *u)
+{
+	return (u->pushed[0] ^ u->pushed[1]) & (SCRATCH_EQUAL - 1);
+}
+
+/* The frame that the step pushed is about to be appended. */
+FUSEE_FN void take_pushed(struct fusee_unwind *u, struct scratch *s)
+{
 	u->npushed = 0;
 	u->stored++;
 	if (!(u->push_flags & FUSEE_PUSH_THREAD))
 		s->claimed.pushed = 1;
 	s->idle = 0;
+}
+
+/* Appends the frame that the step pushed as an inner frame, for which there is room. */
+FUSEE_FN void append_inner(struct fusee_unwind *u, struct scratch *s)
+{
+	__u32 hash = equal_place(u), at = s->at, equal = s->equal[hash];
+
+	__asm__ volatile("" : "+r"(at)); /* a check of its own, which Linux 5.10 understands */
 	if (at > RECORD_INNER_WORDS - FRAME_MOST_WORDS)
-		return sampler_outer_pushed(equal);
+		return;
+	take_pushed(u, s);
 	if (is_equal_to(u, s, equal)) {
 		s->record.stack.words[at] = again_word(equal);
 		s->at = at + 1;
-		return STEP_AGAIN;
+		return;
 	}
 	s->record.stack.words[at] = pushed_word(u, s);
 	s->record.stack.words[at + 1] = u->pushed[0];
@@ -176,7 +193,17 @@ FUSEE_FN int append_pushed(struct fusee_unwind *u, struct scratch *s)
 		s->record.stack.words[at + 4] = u->pushed[3];
 		s->at = at + FRAME_MOST_WORDS;
 	}
-	return STEP_AGAIN;
+}
+
+/* Appends the frame that the step pushed, which replaces the machine's. STEP_AGAIN. */
+FUSEE_FN int append_pushed(struct fusee_unwind *u, struct scratch *s)
+{
+	if (has_inner_room(s)) {
+		append_inner(u, s);
+		return STEP_AGAIN;
+	}
+	take_pushed(u, s);
+	return sampler_outer_pushed(s->equal[equal_place(u)]);
 }
 
 /* Appends the machine's frame, unless the step has pushed frames in its place. As push(). */

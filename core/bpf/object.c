@@ -271,9 +271,9 @@ static bool has_languages(const struct plugin_set *set)
 
 int sampler_object_exclude_languages(const struct bpf_sampler *b, struct bpf_object *object)
 {
-	static const char *const maps[] = {"fusee_abi",         "fusee_emission",
-					   "sampler_sent",      "sampler_near_keys",
-					   "sampler_withdrawn", "sampler_emissions"};
+	static const char *const maps[] = {
+		"fusee_abi",         "fusee_emission",    "fusee_notes",      "sampler_sent",
+		"sampler_near_keys", "sampler_withdrawn", "sampler_emissions"};
 	struct bpf_program *p = bpf_object__find_program_by_name(object, "sampler_language");
 	int r = p ? bpf_program__set_autoload(p, false) : -ENOENT;
 	uint32_t n = has_languages(b->set) ? 1 : sizeof(maps) / sizeof(*maps);

@@ -199,6 +199,10 @@ struct fusee_frame_state {
 
 /* Copies len bytes at addr of the target. 0, or -1: not all of them can be read. */
 FUSEE_FN int fusee_read(struct fusee_unwind *u, void *dst, __u32 len, __u64 addr);
+/* 1.0: the same of n words of the thread's stack. n is a constant of FUSEE_STACK_WORDS at most, and
+ * addr is aligned. This takes less time than a word at a time. */
+#define FUSEE_STACK_WORDS 16
+FUSEE_FN int fusee_read_stack(struct fusee_unwind *u, __u64 *dst, __u32 n, __u64 addr);
 /* Copies a terminated string, at most cap bytes; the last byte of dst is then 0. Returns the bytes
  * with the 0, or -1: the string cannot be read. */
 FUSEE_FN int fusee_read_str(struct fusee_unwind *u, char *dst, __u32 cap, __u64 addr);
@@ -333,6 +337,30 @@ FUSEE_FN int fusee_emit(struct fusee_unwind *u, __u32 kind, __u64 key, __u32 len
 /* 0: nothing is remembered of this key. */
 FUSEE_FN __u64 fusee_recall(struct fusee_unwind *u, __u64 key);
 FUSEE_FN void fusee_remember(struct fusee_unwind *u, __u64 key, __u64 value);
+
+/*
+ * 1.0: the same of several words, which are read and written in place: a note. It is found faster,
+ * there are more of them, and they are apart from the values above. FROZEN.
+ */
+#define FUSEE_NOTE_WORDS 6
+struct fusee_note {
+	__u64 key, of; /* the core's */
+	__u64 word[FUSEE_NOTE_WORDS];
+};
+/* The note of this key. NULL: there is none. */
+FUSEE_FN struct fusee_note *fusee_note(struct fusee_unwind *u, __u64 key);
+/* Makes a note of this key, with arbitrary words, in place of another. NULL: there can be none. */
+FUSEE_FN struct fusee_note *fusee_make_note(struct fusee_unwind *u, __u64 key);
+
+/* ---- several frames at a call ---- */
+
+/*
+ * For a language's step that has pushed a frame: stores it, and goes on as if the step had returned
+ * `how`, FUSEE_AGAIN or FUSEE_NEXT, and had been called again. 1: done: the step may push the next
+ * frame. 0: nothing was done, as always over a stack copy, and where a caller is not in the claim
+ * of its callee: return `how`.
+ */
+FUSEE_FN int fusee_go_on(struct fusee_unwind *u, enum fusee_next how);
 
 /* ---- the step and its parts ---- */
 

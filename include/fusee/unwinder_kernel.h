@@ -84,6 +84,18 @@ FUSEE_FN struct fusee_unwind *fusee_current(void)
 	return fusee_bpf_map_lookup_elem(&fusee_state, &zero);
 }
 
+/* What the core says to steps of a walk, this many bytes behind struct fusee_unwind's beginning. */
+#define FUSEE_WALK_AT 1024
+
+struct fusee_walk {
+	__u64 notes_of; /* of the process and the unwinder; 0: there are no notes */
+};
+
+FUSEE_FN struct fusee_walk *fusee_walk(struct fusee_unwind *u)
+{
+	return (void *)((char *)u + FUSEE_WALK_AT);
+}
+
 /*
  * The window: a piece of the user stack that is read with one helper call, since a call for 1 KiB
  * takes little more time than a call for 8 bytes, and both take more than the rest of a step. The
@@ -95,10 +107,11 @@ FUSEE_FN struct fusee_unwind *fusee_current(void)
 #define FUSEE_WINDOW_REACH (1u << 20) /* bytes above sp that are taken for the stack */
 
 struct fusee_window {
-	__u64 base;                         /* word[] is [base, base + len) of the target */
-	__u32 len;                          /* 0: the window is empty */
-	__u32 next;                         /* bytes that the next move reads */
-	__u64 word[FUSEE_WINDOW_WORDS + 1]; /* the last keeps masked indices within the array */
+	__u64 base; /* word[] is [base, base + len) of the target */
+	__u32 len;  /* 0: the window is empty */
+	__u32 next; /* bytes that the next move reads */
+	/* the last keep what is read from masked indices on within the array */
+	__u64 word[FUSEE_WINDOW_WORDS + FUSEE_STACK_WORDS];
 };
 
 /* The window on this CPU: struct fusee_window, with room. */
@@ -181,6 +194,23 @@ FUSEE_FN int fusee_read(struct fusee_unwind *u, void *dst, __u32 len, __u64 addr
 	return 0;
 direct:
 	return fusee_bpf_probe_read_user(dst, len, (const void *)addr) ? -1 : 0;
+}
+
+FUSEE_FN int fusee_read_stack(struct fusee_unwind *u, __u64 *dst, __u32 n, __u64 addr)
+{
+	struct fusee_window *w;
+	__u32 zero = 0, at;
+
+	w = fusee_bpf_map_lookup_elem(&fusee_window, &zero);
+	if (!w || addr & 7 ||
+	    (!fusee_window_holds(w, addr, 8 * n) &&
+	     (addr - u->sp >= FUSEE_WINDOW_REACH || fusee_window_move(addr) ||
+	      !fusee_window_holds(w, addr, 8 * n))))
+		return fusee_bpf_probe_read_user(dst, 8 * n, (const void *)addr) ? -1 : 0;
+	at = (addr - w->base) / 8 & (FUSEE_WINDOW_WORDS - 1);
+	for (__u32 i = 0; i < n; i++)
+		dst[i] = w->word[at + i];
+	return 0;
 }
 
 /* Word `at` of all tables. */
@@ -334,7 +364,43 @@ FUSEE_FN void *fusee_buffer(struct fusee_unwind *u)
 	return fusee_bpf_map_lookup_elem(&fusee_emission, &zero);
 }
 
+/* Notes, by a part of the key. */
+#define FUSEE_NOTES_SHIFT 10
+
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, 1 << FUSEE_NOTES_SHIFT);
+	__uint(key_size, 4);
+	__uint(value_size, sizeof(struct fusee_note));
+} fusee_notes SEC(".maps") __attribute__((weak));
+
+FUSEE_FN struct fusee_note *fusee_note_place(__u64 key)
+{
+	__u32 i = key * 0x9e3779b97f4a7c15ull >> (64 - FUSEE_NOTES_SHIFT);
+
+	return fusee_bpf_map_lookup_elem(&fusee_notes, &i);
+}
+
+FUSEE_FN struct fusee_note *fusee_note(struct fusee_unwind *u, __u64 key)
+{
+	struct fusee_note *n = fusee_note_place(key);
+
+	return n && n->key == key && n->of == fusee_walk(u)->notes_of && n->of ? n : 0;
+}
+
+FUSEE_FN struct fusee_note *fusee_make_note(struct fusee_unwind *u, __u64 key)
+{
+	struct fusee_note *n = fusee_note_place(key);
+
+	if (n) {
+		n->key = key;
+		n->of = fusee_walk(u)->notes_of;
+	}
+	return n;
+}
+
 #ifdef FUSEE_CORE
+int fusee_core_go_on(int how);
 int fusee_core_emitted(__u32 kind, __u64 key);
 int fusee_core_emit(__u32 kind, __u64 key, __u32 len);
 __u64 fusee_core_recall(__u64 key);
@@ -342,6 +408,12 @@ int fusee_core_remember(__u64 key, __u64 value);
 #else
 /* The empty assembly keeps arguments that nothing reads: the verifier requires them, and the
  * compiler would drop them. */
+__attribute__((noinline, weak)) int fusee_core_go_on(int how)
+{
+	__asm__ volatile("" : "+r"(how));
+	return 0;
+}
+
 __attribute__((noinline, weak)) int fusee_core_emitted(__u32 kind, __u64 key)
 {
 	__asm__ volatile("" : "+r"(kind), "+r"(key));
@@ -389,6 +461,12 @@ FUSEE_FN void fusee_remember(struct fusee_unwind *u, __u64 key, __u64 value)
 {
 	(void)u;
 	fusee_core_remember(key, value);
+}
+
+FUSEE_FN int fusee_go_on(struct fusee_unwind *u, enum fusee_next how)
+{
+	(void)u;
+	return fusee_core_go_on(how);
 }
 
 /* A global function. */

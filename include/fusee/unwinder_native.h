@@ -36,6 +36,10 @@ struct fusee_native {
 	__u32 ntouched, touched[FUSEE_TOUCHED];
 	/* Takes a labeler's label: fusee_label_text(). NULL: it cannot be read. */
 	int (*label)(struct fusee_native *, __u64 key, __u64 key_len, __u64 value, __u64 value_len);
+	/* The place of a note: fusee_note(), fusee_make_note(). NULL: there are none. */
+	struct fusee_note *(*note)(struct fusee_native *, __u64 key);
+	/* As fusee_go_on(). NULL: a frame at each call of the step. */
+	int (*go_on)(struct fusee_native *, enum fusee_next how);
 };
 
 /* 1: some of the bytes are in a missing page of the copy. */
@@ -60,6 +64,11 @@ FUSEE_FN int fusee_read(struct fusee_unwind *u, void *dst, __u32 len, __u64 addr
 		return 0;
 	}
 	return n->read ? n->read(n, dst, len, addr) : -1;
+}
+
+FUSEE_FN int fusee_read_stack(struct fusee_unwind *u, __u64 *dst, __u32 n, __u64 addr)
+{
+	return fusee_read(u, dst, 8 * n, addr);
 }
 
 FUSEE_FN int fusee_slab32(struct fusee_unwind *u, __u64 i, __u32 *word)
@@ -199,6 +208,31 @@ FUSEE_FN void fusee_remember(struct fusee_unwind *u, __u64 key, __u64 value)
 
 	if (n->remember)
 		n->remember(n, key, value);
+}
+
+FUSEE_FN struct fusee_note *fusee_make_note(struct fusee_unwind *u, __u64 key)
+{
+	struct fusee_native *n = (struct fusee_native *)u;
+	struct fusee_note *note = n->note ? n->note(n, key) : 0;
+
+	if (note)
+		note->key = key;
+	return note;
+}
+
+FUSEE_FN struct fusee_note *fusee_note(struct fusee_unwind *u, __u64 key)
+{
+	struct fusee_native *n = (struct fusee_native *)u;
+	struct fusee_note *note = n->note ? n->note(n, key) : 0;
+
+	return note && note->key == key ? note : 0;
+}
+
+FUSEE_FN int fusee_go_on(struct fusee_unwind *u, enum fusee_next how)
+{
+	struct fusee_native *n = (struct fusee_native *)u;
+
+	return n->go_on ? n->go_on(n, how) : 0;
 }
 
 #define FUSEE_PART(name, part)                                    \

@@ -82,6 +82,8 @@ FUSEE_FN int blob_complete(struct fusee_unwind *u, const struct near *n, __u32 *
 
 /* ---- which block it is ---- */
 
+#define IS_NMETHOD TEXT8('n', 'm', 'e', 't', 'h', 'o', 'd', 0)
+#define IS_NATIVE TEXT8('n', 'a', 't', 'i', 'v', 'e', ' ', 'n')
 #define IS_INTERPRETER TEXT8('I', 'n', 't', 'e', 'r', 'p', 'r', 'e')
 
 #define MOST_HOPS 64

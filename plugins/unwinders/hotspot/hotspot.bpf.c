@@ -14,20 +14,17 @@
 #include "chunk.h"
 #include "code.h"
 #include "emit.h"
+#include "known.h"
 #include "replaced.h"
 #include "state.h"
 #include "thread.h"
 
 /* ---- which code it is ---- */
 
-#define IS_NMETHOD TEXT8('n', 'm', 'e', 't', 'h', 'o', 'd', 0)
-#define IS_NATIVE TEXT8('n', 'a', 't', 'i', 'v', 'e', ' ', 'n')
 #define IS_STUBS TEXT8('S', 't', 'u', 'b', 'R', 'o', 'u', 't')
 #define IS_HANDLES TEXT8('M', 'e', 't', 'h', 'o', 'd', 'H', 'a')
 
 /* ---- code with a frame of fixed size ---- */
-
-#define MOST_FRAME (1u << 20)
 
 struct frame {
 	__u32 size; /* bytes; 0: it has none */
@@ -144,16 +141,22 @@ static int push_compiled(struct fusee_unwind *u, __u32 unused)
 	__u64 code, key, place;
 	struct near *n = near(u);
 	__u32 id, offset;
+	int deoptimized;
 
 	(void)unused;
 	if (!n || BLOB_AT(u, n, &id, word(u, HOTSPOT_NMETHOD_COMPILE_ID)) || blob_code(u, n, &code))
 		return -1;
-	offset = (__u32)((is_deoptimized(u, n) ? u->scratch[ORIGINAL] : u->pc) - code);
+	deoptimized = is_deoptimized(u, n);
+	offset = (__u32)((deoptimized ? u->scratch[ORIGINAL] : u->pc) - code);
 	key = fusee_mix(fusee_mix(0x6e6d, u->scratch[BLOB]), id);
 	place = fusee_mix(key, HOTSPOT_IS_PLACE | offset);
 	fusee_push(u, key, HOTSPOT_IS_PLACE | offset);
-	if (fusee_emitted(u, HOTSPOT_PLACE, place) ||
-	    BLOB_AT(u, n, &u->scratch[METHOD], word(u, HOTSPOT_NMETHOD_METHOD)))
+	if (fusee_emitted(u, HOTSPOT_PLACE, place)) {
+		if (!deoptimized)
+			note_known(u, n, id, offset);
+		return 0;
+	}
+	if (BLOB_AT(u, n, &u->scratch[METHOD], word(u, HOTSPOT_NMETHOD_METHOD)))
 		return 0;
 	u->scratch[KEY] = place;
 	FUSEE_CALL(fusee_hotspot_emit_place, u, offset);
@@ -162,35 +165,6 @@ static int push_compiled(struct fusee_unwind *u, __u32 unused)
 FUSEE_PART(fusee_hotspot_push_compiled, push_compiled)
 
 /* ---- the interpreter ---- */
-
-#define BELOW_FP 64
-
-/* Reads the words of the frame at fp of the stack. A pair of them costs little, as the core reads
- * much of the stack at once. 0 or -1. */
-static int read_words(struct fusee_unwind *u, __u32 unused)
-{
-	__u64 at = u->fp - BELOW_FP;
-	struct near *n = near(u);
-	__u64 pair[2];
-
-	(void)unused;
-	if (!n)
-		return -1;
-	for (__u32 i = 0; i < sizeof(n->frame) / sizeof(pair); i++) {
-		if (AT(u, &pair, at + i * sizeof(pair)))
-			return -1;
-		__builtin_memcpy((char *)&n->frame + i * sizeof(pair), pair, sizeof(pair));
-	}
-	return 0;
-}
-FUSEE_PART(fusee_hotspot_read_words, read_words)
-
-/* Is the sp below all words of the frame? While a frame is made, rbp is set first, and the words
- * below the sp are still those of an earlier frame. */
-FUSEE_FN int is_made(struct fusee_unwind *u)
-{
-	return u->fp - u->sp >= BELOW_FP - (address(u, HOTSPOT_ONE_HEAP) ? 8 : 0);
-}
 
 /* Sets METHOD to the method of an interpreted frame, whose constants are read, and returns the
  * frame's bci. HOTSPOT_NO_BCI: the method is native; -1: this is no interpreted frame. */
@@ -212,11 +186,11 @@ FUSEE_FN __s64 bci_of(struct fusee_unwind *u, const struct interpreted *f)
 }
 
 /* Reads the frame at fp if it can be an interpreted frame. Returns what bci_of() does. */
-FUSEE_FN __s64 read_interpreted(struct fusee_unwind *u, const struct interpreted *f)
+FUSEE_FN __s64 read_interpreted(struct fusee_unwind *u, struct interpreted *f)
 {
-	if (u->flags & FUSEE_FP_LOST || u->fp & 7 || u->fp - u->sp > FARTHEST || !is_made(u) ||
-	    FUSEE_CALL(fusee_hotspot_read_words, u, 0) || f->sender_sp & 7 ||
-	    f->sender_sp < u->fp + 8 || f->sender_sp - u->fp > FARTHEST || !is_java_code(u, f->pc))
+	if (!may_be_interpreted(u) ||
+	    fusee_read_stack(u, (__u64 *)f, sizeof(*f) / 8, u->fp - BELOW_FP) ||
+	    !leads_to_caller(u, f))
 		return -1;
 	return bci_of(u, f);
 }
@@ -261,6 +235,7 @@ static int interpreted(struct fusee_unwind *u, __u32 unused)
 {
 	struct near *n = near(u);
 	__s64 bci;
+	int r;
 
 	(void)unused;
 	if (!n)
@@ -278,8 +253,11 @@ static int interpreted(struct fusee_unwind *u, __u32 unused)
 		FUSEE_CALL(fusee_hotspot_push_stub, u, 0);
 		return FUSEE_NEXT;
 	}
-	if (FUSEE_CALL(fusee_hotspot_name_method, u, 1) < 0)
+	r = FUSEE_CALL(fusee_hotspot_name_method, u, 1);
+	if (r < 0)
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
+	if (!r)
+		note_interpreted(u, n);
 	fusee_push(u, u->scratch[KEY], (__u64)bci);
 	/* a method handle's linker has popped an argument, and has moved the return address up by
 	 * that word: to where the caller's sp was */
@@ -553,7 +531,8 @@ static int step_in_chunk(struct fusee_unwind *u)
 	return fusee_stop(u, HOTSPOT_NO_FRAME);
 }
 
-static int hotspot_step(struct fusee_unwind *u)
+/* Steps one frame. */
+FUSEE_FN int step_frame(struct fusee_unwind *u)
 {
 	int first, has_called;
 
@@ -587,5 +566,18 @@ static int hotspot_step(struct fusee_unwind *u)
 		return FUSEE_CALL(fusee_hotspot_bare, u, 0);
 	FUSEE_CALL(fusee_hotspot_push_stub, u, 0);
 	return FUSEE_CALL(fusee_hotspot_leave_sized, u, 0);
+}
+#define MORE_FRAMES 32u /* of one call */
+
+static int hotspot_step(struct fusee_unwind *u)
+{
+	int r = step_frame(u);
+
+	for (__u32 i = 0; i < MORE_FRAMES && r == FUSEE_NEXT; i++) {
+		if (is_in_chunk(u) || !fusee_go_on(u, FUSEE_NEXT))
+			return r;
+		r = FUSEE_CALL(fusee_hotspot_known, u, 0);
+	}
+	return r < 0 ? FUSEE_AGAIN : r;
 }
 FUSEE_LANGUAGE_STEP(hotspot, hotspot_step);

@@ -37,6 +37,8 @@ enum {
 
 #define HI_FLAGS (UNSURE | SAID | MARKED | BY_METHOD | MARK_BITS | REPLACES)
 
+#define MOST_FRAME (1u << 20)
+
 #define FARTHEST (1ull << 20) /* bytes of one frame, at most */
 
 #define AT(u, what, addr) fusee_read(u, what, sizeof(*(what)), addr)

@@ -45,6 +45,8 @@ struct made {
 	struct hotspot_jvm jvm;
 	struct fusee_unwinder_host host;
 	unsigned char memory[MEMORY];
+	uint64_t pushed;       /* a sum of what was pushed */
+	uint32_t frames;       /* with which a step went on */
 	uint32_t reads, fails; /* fails: the number of the read that fails, from 1 on; 0: none */
 	uint64_t text, object;
 	void *names;
@@ -466,6 +468,7 @@ static void note_frame(const struct fusee_unwind *u)
 	const struct hotspot_named *named;
 	const struct hotspot_place *p;
 
+	m.pushed = fusee_mix(fusee_mix(m.pushed, key), what);
 	if (what & HOTSPOT_IS_THREAD) {
 		const char *thread = hotspot_names_thread(&m.names, 1, key);
 
@@ -601,10 +604,10 @@ TEST(reads_of_a_frame)
 		/* header, name; return address, and with it the saved frame pointer; and the map
 		 * of segments */
 		CHECK_INT(reads_of_step(), again ? 4 : 6);
-		/* five pairs of the frame's words, which the kernel has in its window too; the
-		 * ConstMethod and its address, the slot of the name, the class and its name, both
-		 * names' texts; and the header and the map */
-		CHECK_INT(reads_of_step(), again ? 12 : 16);
+		/* the frame's words, which the kernel has in its window too; the ConstMethod and
+		 * its address, the slot of the name, the class and its name, both names' texts; and
+		 * the header and the map */
+		CHECK_INT(reads_of_step(), again ? 8 : 12);
 	}
 	/* the caller is compiled as its callee is: the name is the same */
 	make_remembering();
@@ -616,6 +619,152 @@ TEST(reads_of_a_frame)
 	put(STACK + 0x150 + 40, INTERPRETER + 0x240);
 	reads_of_step();
 	CHECK_INT(reads_of_step(), 3);
+}
+
+/* Several frames at a call of the step, with notes, as in the kernel. */
+
+static struct fusee_note notes[64];
+
+static struct fusee_note *note_made(struct fusee_native *n, __u64 key)
+{
+	return &notes[key % (sizeof(notes) / sizeof(*notes))];
+}
+
+static int go_on_made(struct fusee_native *n, enum fusee_next how)
+{
+	struct fusee_unwind *u = &n->u;
+
+	CHECK_INT(how, FUSEE_NEXT);
+	if (!u->npushed || u->pc < CODE || u->pc >= CODE_END)
+		return 0;
+	note_frame(u);
+	m.frames++;
+	u->npushed = 0;
+	u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FIRST | FUSEE_GUESSED);
+	u->valid_regs = 0;
+	return 1;
+}
+
+/* A walk of the stack at hand, at this time. Returns m.pushed. */
+static uint64_t pushed_at(uint64_t time)
+{
+	struct fusee_unwind u = m.native.u;
+
+	m.native.u.time_ns = time;
+	memset(m.native.u.scratch, 0, sizeof(m.native.u.scratch));
+	m.reads = m.frames = 0;
+	m.pushed = 0;
+	walk();
+	m.native.u = u;
+	return m.pushed;
+}
+
+static uint64_t pushed_with_notes(uint64_t time)
+{
+	m.native.note = note_made;
+	m.native.go_on = go_on_made;
+	return pushed_at(time);
+}
+
+static uint64_t pushed_without_notes(void)
+{
+	m.native.note = NULL;
+	m.native.go_on = NULL;
+	return pushed_at(0);
+}
+
+/* b.C.mid, A.main, b.C.mid, A.main. */
+static void make_recursion(void)
+{
+	uint64_t fp = STACK + 0x100;
+
+	memset(notes, 0, sizeof(notes));
+	make();
+	CHECK_INT(claim(), 0);
+	m.native.emitted = is_emitted;
+	m.native.u.pc = COMPILED + 0x220;
+	m.native.u.sp = fp + 32;
+	m.native.u.flags = 0;
+	memcpy(m.memory + fp + 0x200, m.memory + fp, 0x180);
+	put(fp + 0x100 + 8, COMPILED + 0x220);
+	put(fp + 0x100 - 8, fp + 0x200 + 32);
+	put(fp + 0x200 + 32 + 32, fp + 0x300);
+	put(fp + 0x300 - 8, fp + 0x300 + 0x20);
+	put(fp + 0x300, fp + 0x360);
+	put(fp + 0x300 + 8, STUBS + 0x200);
+}
+
+/* A walk of the same at its second frame: the first frame of a walk is stepped without notes. */
+static void begin_at_main(void)
+{
+	m.native.u.pc = INTERPRETER + 0x240;
+	m.native.u.sp = STACK + 0x100 + 32 + 48;
+	m.native.u.fp = STACK + 0x200;
+}
+
+TEST(known_frames)
+{
+	uint64_t expected, pushed;
+	uint32_t reads;
+
+	make_recursion();
+	expected = pushed_without_notes();
+	reads = m.reads;
+	CHECK_INT(m.frames, 0);
+	pushed = pushed_with_notes(1);
+	CHECK(pushed == expected);
+	CHECK_INT(m.frames, 4);
+	/* of the second frames only what is on the stack: a pair, and the words at the frame
+	 * pointer; of each caller in the interpreter a look into the map at most */
+	CHECK(m.reads <= reads - 3 - 8);
+	/* a later walk reads what tells that the compiled method is the same, and its frame's pair,
+	 * in place of these, its name, what leads to its block, and the pair once more */
+	begin_at_main();
+	expected = pushed_without_notes();
+	reads = m.reads;
+	CHECK(pushed_with_notes(2) == expected);
+	CHECK_INT(m.frames, 3);
+	CHECK(m.reads <= reads - 3 - 8);
+	CHECK(pushed_with_notes(2) == expected);
+	CHECK(m.reads <= reads - 4 - 8);
+}
+
+/* What is noted does not count where another method is now. */
+TEST(other_methods_than_were_known)
+{
+	for (int what = 0; what < 7; what++) {
+		uint64_t expected, before, main, other, name;
+
+		make_recursion();
+		pushed_with_notes(1);
+		begin_at_main();
+		before = pushed_with_notes(2);
+		CHECK_INT(m.frames, 3);
+		memcpy(&main, m.memory + STACK + 0x200 - 24, 8);
+		memcpy(&name, m.memory + main + 88 + 80 + 128 + 24, 8);
+		other = method("A", "more");
+		if (what == 0) /* compiled again, at the same place, with the same length */
+			put_int(COMPILED + 16 + 304, 4711);
+		else if (what == 1) /* no method */
+			put(COMPILED + 16 + 96, text("some stub"));
+		else if (what == 2) /* freed */
+			m.memory[COMPILED + 8] = 0;
+		else if (what == 3) /* shorter than where it is executed */
+			put(COMPILED, 4);
+		else if (what == 4) /* another class of the same name, with other methods */
+			memcpy(m.memory + main, m.memory + other, 16);
+		else if (what == 5) /* a class of another name */
+			m.memory[name + 6] = 'Z';
+		else /* it cannot be read */
+			put(main + 8, MEMORY);
+		if (what == 4) {
+			put(STACK + 0x200 - 64, other + 88 + 48 + 3);
+			put(STACK + 0x400 - 64, other + 88 + 48 + 3);
+		}
+		expected = pushed_without_notes();
+		CHECK(expected != before);
+		CHECK(pushed_with_notes(3) == expected);
+	}
 }
 
 /* Code is freed and its place is used again: what is remembered of it does not count. */
