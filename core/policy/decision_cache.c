@@ -41,7 +41,7 @@ static void add_label(struct cached_decision *c, const struct fusee_label *l, ch
 	*texts = (char *)mempcpy(*texts, l->str.p, l->str.len);
 	while (i < c->d.nlabels && decision_label_order(&c->labels[i], &copy))
 		i++;
-	if (i < sizeof(c->labels) / sizeof(c->labels[0])) {
+	if (i < c->label_cap) {
 		c->labels[i] = copy;
 		c->d.nlabels += i == c->d.nlabels;
 	}
@@ -56,11 +56,15 @@ static int set_labels(struct cached_decision *c, const struct fusee_label *set, 
 	for (uint32_t i = 0; i < answer->nlabels; i++)
 		bytes += answer->labels[i].key.len + answer->labels[i].str.len;
 	texts = c->texts = malloc(bytes);
-	if (!texts)
+	if (n > DECISION_LABELS)
+		n = DECISION_LABELS;
+	c->label_cap = n + answer->nlabels < DECISION_LABELS ? n + answer->nlabels
+							     : DECISION_LABELS;
+	c->labels = calloc(c->label_cap + !c->label_cap, sizeof(*c->labels));
+	if (!texts || !c->labels)
 		return -ENOMEM;
-	if (n > sizeof(c->labels) / sizeof(c->labels[0]))
-		n = sizeof(c->labels) / sizeof(c->labels[0]);
-	memcpy(c->labels, set, n * sizeof(*set));
+	if (n)
+		memcpy(c->labels, set, n * sizeof(*set));
 	c->d.nlabels = n;
 	for (uint32_t i = 0; i < answer->nlabels; i++)
 		add_label(c, &answer->labels[i], &texts);
@@ -81,6 +85,7 @@ static void free_decision(struct cached_decision *c)
 		c->added = a->next;
 		free(a);
 	}
+	free(c->labels);
 	free(c->texts);
 	free(c);
 }

@@ -59,6 +59,18 @@ static void free_texts(struct cached_decision *c, const struct fusee_label *l)
 		}
 }
 
+static int add_room(struct cached_decision *c)
+{
+	uint32_t cap = c->label_cap + 8 < DECISION_LABELS ? c->label_cap + 8 : DECISION_LABELS;
+	struct fusee_label *more = realloc(c->labels, cap * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	c->d.labels = c->labels = more;
+	c->label_cap = cap;
+	return 0;
+}
+
 int decision_add_label(struct decision_cache *cache, uint32_t set, bool known,
 		       const struct fusee_label *l)
 {
@@ -73,6 +85,8 @@ int decision_add_label(struct decision_cache *cache, uint32_t set, bool known,
 		i++;
 	if (order && c->d.nlabels == DECISION_LABELS)
 		return -ENOSPC;
+	if (order && c->d.nlabels == c->label_cap && add_room(c))
+		return -ENOMEM;
 	a = malloc(sizeof(*a) + l->key.len + l->str.len + 1);
 	if (!a)
 		return -ENOMEM;

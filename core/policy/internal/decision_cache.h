@@ -56,8 +56,9 @@ struct added_label {
 struct cached_decision {
 	struct decision d;
 	uint32_t holders; /* processes that have it, including those that ended recently */
-	struct fusee_label labels[DECISION_LABELS];
-	char *texts; /* of the policy's labels */
+	struct fusee_label *labels; /* those of d, with room for label_cap */
+	uint32_t label_cap;         /* at most DECISION_LABELS */
+	char *texts;                /* of the policy's labels */
 
 	/* The policy's answer. `d` is this answer with the changes of decision_changes.h. */
 	bool profile;
