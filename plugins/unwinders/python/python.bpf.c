@@ -36,6 +36,7 @@ enum {
 #define FRAME_BYTES 80u /* bytes of a frame that are read */
 #define NEAR_BYTES 1024u
 #define OBJECT_WORDS 11 /* words of a frame object, from f_back to f_lasti */
+#define CODE_WORDS 10   /* words of a code object */
 #define COROUTINES 64u  /* the most coroutines of a task; a power of two */
 
 struct near {
@@ -56,6 +57,7 @@ struct near {
 	__u32 ncoroutines; /* coroutines of the last task that remain to be pushed */
 	__u32 pad;
 	__u64 text[5];
+	__u64 code[CODE_WORDS]; /* what distinguishes a code object */
 	__u64 coroutine[COROUTINES];
 };
 
@@ -344,74 +346,7 @@ FUSEE_FN int leave(struct fusee_unwind *u, const struct near *n, __u64 previous)
 	return fits ? FUSEE_NATIVE : fusee_stop(u, PYTHON_OUT_OF_STEP);
 }
 
-/*
- * Sets the lower half of COUNT to the number of code objects that this runtime has made, or
- * from 3.14 on freed; 0: not known. The upper half distinguishes the runtime, and is not 0. As long
- * as COUNT is unchanged, a code object is the same as before at its address. From 3.13 on each
- * interpreter has a counter, so it is used only if there is one interpreter.
- */
-static int count_codes(struct fusee_unwind *u, __u32 unused)
-{
-	__u64 interpreters[2]; /* head, main */
-	struct near *n = near(u);
-	__u32 count;
-	__u64 at;
-
-	(void)unused;
-	u->scratch[COUNT] = (u->scratch[BASE] | 1) << 32;
-	if (!n)
-		return -1;
-	at = n->table[PYTHON_COUNTER] + ((__u64)n->table[PYTHON_COUNTER_HIGH] << 32);
-	if (!at)
-		return 0;
-	if (n->table[PYTHON_FAMILY] == PYTHON_SHIMS)
-		at += u->bias;
-	else if (AT(u, &interpreters, u->scratch[BASE] + n->table[PYTHON_INTERPRETERS]) ||
-		 interpreters[0] != interpreters[1])
-		return 0;
-	else
-		at += interpreters[0];
-	if (!AT(u, &count, at))
-		u->scratch[COUNT] |= count;
-	return 0;
-}
-FUSEE_PART(fusee_python_count_codes, count_codes)
-
-/* flags: enum fusee_push_flags. */
-FUSEE_FN void push_key(struct fusee_unwind *u, __u64 key, __u64 at, __u32 flags)
-{
-	if (flags)
-		fusee_push4(u, key, at, 0, 0, flags);
-	else
-		fusee_push(u, key, at);
-}
-
-/* The key under which a code object's key is remembered; 0: it is not. */
-FUSEE_FN __u64 memory_of(struct fusee_unwind *u, __u64 code)
-{
-	if (!u->scratch[COUNT])
-		FUSEE_CALL(fusee_python_count_codes, u, 0);
-	return (__u32)u->scratch[COUNT] ? fusee_mix(u->scratch[COUNT], code) : 0;
-}
-
-/* Reads what distinguishes a code object, and pushes its frame. 0, or -1: it cannot be read. */
-FUSEE_FN int push_code(struct fusee_unwind *u, const struct near *n, __u64 code, __u32 at,
-		       __u32 flags)
-{
-	__u64 c[10];
-
-	if (code & 7 || AT(u, &c, code + n->table[PYTHON_CODE]))
-		return -1;
-	/* the trampoline that calls __init__() has a static code object, whose texts are equal: it
-	 * is not shown */
-	if (c[PYTHON_NEW_FILENAME] != c[PYTHON_NEW_FILENAME + 2])
-		push_key(u,
-			 key_of(code, c[PYTHON_NEW_FILENAME], c[PYTHON_NEW_FILENAME + 2],
-				c[PYTHON_NEW_FILENAME + 3],
-				n->table[PYTHON_FIRST_LINE] == 64 ? c[1] : c[0] >> 32),
-			 at, flags);
-	return 0;
-}
+#include "known.h"
 
 /* Replaces NEXT, the number of a copy of the bytecode of the code object WORK, by the copy's
  * address. 0 or -1. */
@@ -448,7 +383,7 @@ FUSEE_FN int push_function(struct fusee_unwind *u, struct near *n, __u64 code, _
 	at = at >> 32 ? PYTHON_NO_INSTRUCTION : (__u32)(at / 2);
 	n->object = code;
 	n->memory = n->table[PYTHON_FAMILY] == PYTHON_ENTRIES ? 0 : memory_of(u, code);
-	n->key = n->memory ? fusee_recall(u, n->memory) : 0;
+	n->key = n->memory ? fusee_recall(u, n->memory) : noted(u, code);
 	if (!n->key)
 		return push_code(u, n, code, (__u32)at, flags);
 	push_key(u, n->key, (__u32)at, flags);
@@ -539,26 +474,30 @@ FUSEE_FN int push(struct fusee_unwind *u, struct near *n)
 /* Emits the code object of the frame that was pushed, unless it was emitted before. */
 FUSEE_FN void name_pushed(struct fusee_unwind *u, const struct near *n)
 {
+	struct fusee_note *k;
+
 	if (n->key)
 		return;
-	if (!fusee_emitted(u, 0, u->pushed[0]))
+	if (!fusee_emitted(u, 0, u->pushed[0])) {
 		FUSEE_CALL(fusee_python_emit, u, 0);
-	else if (n->memory)
+		return;
+	}
+	if (n->memory) {
 		fusee_remember(u, n->memory, u->pushed[0]);
+		return;
+	}
+	k = fusee_make_note(u, note_key(n->object));
+	if (k) {
+		k->word[NOTED_KEY] = u->pushed[0];
+		k->word[NOTED_AT] = u->time_ns;
+	}
 }
 
-static int python_step(struct fusee_unwind *u)
+/* Pushes the next frame of the C frame. Returns what the step does. */
+FUSEE_FN int push_next(struct fusee_unwind *u, struct near *n)
 {
-	struct near *n = near(u);
 	int r;
 
-	if (!n)
-		return FUSEE_NATIVE;
-	if (u->scratch[SP] != u->sp) {
-		r = FUSEE_CALL(fusee_python_enter, u, 0);
-		if (r)
-			return r < 0 ? FUSEE_NATIVE : fusee_stop(u, (__u32)r);
-	}
 	if (n->future)
 		r = push_awaiting(u, n);
 	else if (!u->scratch[FRAME])
@@ -569,6 +508,35 @@ static int python_step(struct fusee_unwind *u)
 		r = push(u, n);
 	if (u->npushed)
 		name_pushed(u, n);
+	return r;
+}
+
+/* One frame. A part, as the verifier would follow the loop's passes apart. */
+static int push_part(struct fusee_unwind *u, __u32 unused)
+{
+	struct near *n = near(u);
+
+	(void)unused;
+	return n ? push_next(u, n) : FUSEE_NATIVE;
+}
+FUSEE_PART(fusee_python_push, push_part)
+
+#define MORE_FRAMES 32u /* of one call */
+
+static int python_step(struct fusee_unwind *u)
+{
+	int r;
+
+	if (u->scratch[SP] != u->sp) {
+		r = FUSEE_CALL(fusee_python_enter, u, 0);
+		if (r)
+			return r < 0 ? FUSEE_NATIVE : fusee_stop(u, (__u32)r);
+	}
+	for (__u32 i = 0; i < MORE_FRAMES; i++) {
+		r = FUSEE_CALL(fusee_python_push, u, 0);
+		if (r != FUSEE_AGAIN || !fusee_go_on(u, FUSEE_AGAIN))
+			break;
+	}
 	return r;
 }
 FUSEE_LANGUAGE_STEP(python, python_step);
