@@ -75,6 +75,7 @@ static void decide(struct decisions *s, struct tracked *t)
 
 	if (!t->kernel) {
 		set = targets_labels(s->o.targets, &p, &t->known);
+		targets_forget_change(s->o.targets, t->pid);
 		if (set != TARGET_NONE)
 			c = decision_cache_get(&s->cache, set, t->known);
 		s->missed |= !c;

@@ -98,6 +98,10 @@ const struct target_list *target_matches(const struct targets *ts, const struct 
 static void mark_changed(struct targets *ts, const struct target_entry *e)
 {
 	ts->generation++;
+	/* one put takes the old entry away and adds the new one */
+	if (e->t.match == FUSEE_MATCH_PID && ts->nchanged &&
+	    ts->changed[ts->nchanged - 1] == (pid_t)e->t.pid)
+		return;
 	if (e->t.match != FUSEE_MATCH_PID || ts->nchanged == TARGET_MAX_CHANGED)
 		ts->all_changed = true;
 	else

@@ -212,6 +212,12 @@ bool targets_changes(struct targets *ts, void (*each)(void *, pid_t), void *arg)
 	return all;
 }
 
+void targets_forget_change(struct targets *ts, pid_t pid)
+{
+	while (ts->nchanged && ts->changed[ts->nchanged - 1] == pid)
+		ts->nchanged--;
+}
+
 const struct fusee_label *targets_set(const struct targets *ts, uint32_t id, uint32_t *n)
 {
 	return labelsets_get(&ts->sets, id, n);

@@ -43,6 +43,8 @@ uint64_t targets_generation(const struct targets *);
  * false: only those of the pids that each() is called with, some of them twice. each may be
  * NULL. */
 bool targets_changes(struct targets *, void (*each)(void *arg, pid_t pid), void *arg);
+/* The labels of the pid were looked up: its last changes are not to be reported. */
+void targets_forget_change(struct targets *, pid_t pid);
 
 /* A process whose labels are looked up. */
 struct target_process {
