@@ -105,12 +105,16 @@ FUSEE_FN __u64 pushed_word(const struct fusee_unwind *u, const struct scratch *s
 }
 
 /* Is the frame that the step pushed in the record already, at this index? */
-FUSEE_FN int is_equal_to(struct fusee_unwind *u, struct scratch *s, __u32 i)
+FUSEE_FN int is_equal_to(struct fusee_unwind *u, struct scratch *s, __u32 index)
 {
 	const __u64 *words = s->record.stack.words;
 	__u32 end = s->deep.outer.frames ? s->deep.outer.inner : s->at;
+	__u64 i = index;
 
-	if (i >= end || i > RECORD_INNER_WORDS - FRAME_MOST_WORDS)
+	if (index >= end)
+		return 0;
+	__asm__ volatile("" : "+r"(i)); /* Linux 5.10 needs a check of 64 bits, right before */
+	if (i > RECORD_INNER_WORDS - FRAME_MOST_WORDS)
 		return 0;
 	if (words[i] != pushed_word(u, s) || words[i + 1] != u->pushed[0] ||
 	    words[i + 2] != u->pushed[1])
@@ -156,7 +160,10 @@ FUSEE_FN int has_inner_room(const struct scratch *s)
 
 FUSEE_FN __u32 equal_place(const struct fusee_unwind *u)
 {
-	return (u->pushed[0] ^ u->pushed[1]) & (SCRATCH_EQUAL - 1);
+	__u64 place = u->pushed[0] ^ u->pushed[1];
+
+	__asm__ volatile("" : "+r"(place)); /* Linux 5.10 forgets bounds of spilled values */
+	return place & (SCRATCH_EQUAL - 1);
 }
 
 /* The frame that the step pushed is about to be appended. */
@@ -172,27 +179,28 @@ FUSEE_FN void take_pushed(struct fusee_unwind *u, struct scratch *s)
 /* Appends the frame that the step pushed as an inner frame, for which there is room. */
 FUSEE_FN void append_inner(struct fusee_unwind *u, struct scratch *s)
 {
-	__u32 hash = equal_place(u), at = s->at, equal = s->equal[hash];
+	int is_equal = is_equal_to(u, s, s->equal[equal_place(u)]);
+	__u64 at = s->at;
 
+	take_pushed(u, s);
 	__asm__ volatile("" : "+r"(at)); /* a check of its own, which Linux 5.10 understands */
 	if (at > RECORD_INNER_WORDS - FRAME_MOST_WORDS)
 		return;
-	take_pushed(u, s);
-	if (is_equal_to(u, s, equal)) {
-		s->record.stack.words[at] = again_word(equal);
+	if (is_equal) {
+		s->record.stack.words[at] = again_word(s->equal[equal_place(u)]);
 		s->at = at + 1;
 		return;
 	}
 	s->record.stack.words[at] = pushed_word(u, s);
 	s->record.stack.words[at + 1] = u->pushed[0];
 	s->record.stack.words[at + 2] = u->pushed[1];
-	s->equal[hash] = at;
 	s->at = at + FRAME_PUSHED_WORDS;
 	if (u->pushed_words > 2) {
 		s->record.stack.words[at + 3] = u->pushed[2];
 		s->record.stack.words[at + 4] = u->pushed[3];
 		s->at = at + FRAME_MOST_WORDS;
 	}
+	s->equal[equal_place(u)] = at;
 }
 
 /* Appends the frame that the step pushed, which replaces the machine's. STEP_AGAIN. */
