@@ -26,7 +26,7 @@ import pprof  # noqa: E402
 DEPTHS = (20, 100)
 AIM = 2
 THREADS = ("main", "java", "node", "MainThread", "depth")
-CALL = re.compile(r"(Deep\.)?(c\d|leaf)$|call_[a-f]$")
+CALL = re.compile(r"((Deep|Wide)\.)?(c\d+|leaf)$|call_[a-f]$")
 
 
 def options(usage):
@@ -149,7 +149,7 @@ def frames(o, folder, language, commands):
     for kind in ("native", *commands):
         few, many = (found.get((kind, depth), []) for depth in DEPTHS)
         each[kind] = [(b - a) / (DEPTHS[1] - DEPTHS[0]) for a, b in zip(few, many)]
-        print("%-12s %s ns with %d frames, %s with %d: %s ns a frame" % (
+        print("%-25s %s ns with %d frames, %s with %d: %s ns a frame" % (
             kind, meter.spread(few, "%.0f"), DEPTHS[0], meter.spread(many, "%.0f"), DEPTHS[1], meter.spread(each[kind], "%.1f")), flush=True)
     for kind in commands:
         ratios = [a / b for a, b in zip(each[kind], each["native"]) if b > 0]
