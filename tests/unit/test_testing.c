@@ -192,7 +192,7 @@ TEST(registers)
 	fusee_testing_fini(&t);
 }
 
-static int read_any(struct fusee_native *n, void *to, uint32_t len, uint64_t addr)
+static int read_any(struct fusee_native *n, void *to, __u32 len, __u64 addr)
 {
 	memset(to, 0, len);
 	return 0;
