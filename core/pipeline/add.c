@@ -99,7 +99,8 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 	if (pipeline_take_thread_name(p, name))
 		comm = name;
 	forget_exact(&p->walk);
-	same_frames_replace(&p->walker.same, p->claims, &p->walk);
+	if (p->o.same_frames)
+		same_frames_replace(&p->walker.same, p->claims, &p->walk);
 	for (uint64_t slots = route->slots; slots; slots &= slots - 1) {
 		struct collector *c = p->slots[__builtin_ctzll(slots)];
 		int r = c ? pipeline_collect(p, c, proc, s, route, comm, &p->walk, reason) : 0;

@@ -58,6 +58,9 @@ struct pipeline_options {
 	const struct chooser_set *choosers;
 	/* Threads read mappings from /proc, because a target can block their reader. */
 	bool background;
+	/* Pushed frames with the same names become one before they are kept, at the price of a
+	 * look-up each: for collectors of more than a window. */
+	bool same_frames;
 	/* The slot, and 1, whose collector alone has followed hits; 0: all have. */
 	uint32_t follower;
 };

@@ -245,6 +245,15 @@ static void stop_forked(void *arg, pid_t parent, pid_t child)
 	stop_sampler_forked(((struct profiler *)arg)->stop, parent, child);
 }
 
+static void follow_tree(struct profiler *p, struct pipeline_options *pipeline)
+{
+	pipeline->selected = tree_has;
+	pipeline->forked = tree_forked;
+	pipeline->lost = tree_lost;
+	pipeline->route = p->route ? tree_route : NULL;
+	pipeline->arg = p;
+}
+
 static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 {
 	struct pipeline_options pipeline = {
@@ -256,16 +265,12 @@ static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 		.bpf = p->bpf,
 		.choosers = &p->choosers,
 		.background = o->dynamic || o->all,
+		.same_frames = !o->dynamic,
 	};
 	int r;
 
-	if (p->tree) {
-		pipeline.selected = tree_has;
-		pipeline.forked = tree_forked;
-		pipeline.lost = tree_lost;
-		pipeline.route = p->route ? tree_route : NULL;
-		pipeline.arg = p;
-	}
+	if (p->tree)
+		follow_tree(p, &pipeline);
 	if (p->stream && !o->dynamic && may_stop(p, o)) {
 		pipeline.forked = stop_forked;
 		pipeline.route = stop_route;
