@@ -325,6 +325,7 @@ static void drain(struct agent_sampling *s, bool now)
 	profiler_drain(&s->profiler, until);
 	if (now && !process_events_is_behind(s->process_events)) /* else execs may not be decided */
 		profiler_end_looks(&s->profiler);
+	perf_stream_look_again(s->profiler.stream);
 	if (s->plan && (s->plan->labels.build_id || s->plan->labels.compiler))
 		decisions_find_programs(s->decisions, perf_stream_horizon(s->profiler.stream));
 	go_on(s);

@@ -88,8 +88,8 @@ static int open_outputs(struct perf_stream *s)
 	int r = 0;
 
 	bpf_sampler_set_copy_bytes(s->o.bpf, s->o.stack_bytes);
-	s->look = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (s->look < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->look, &e) ||
+	s->look.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (s->look.fd < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->look.fd, &e) ||
 	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, bpf_sampler_wake_fd(s->o.bpf), &e))
 		r = -errno;
 	for (uint32_t i = 0; !r && i < s->ncpus; i++)
@@ -137,7 +137,7 @@ int perf_stream_open(struct perf_stream **ret, const struct perf_stream_options 
 	s->base.cpus = o->all || o->cpus;
 	/* The period shows whether a tick is of a thread's own event or of its CPU's. */
 	s->base.period_ns = o->period_ns + o->cpus;
-	s->online_fd = s->look = -1;
+	s->online_fd = s->look.fd = -1;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r = s->epoll < 0 ? -errno : stream_cpus_open(s);
 	raise_file_limit();
@@ -174,8 +174,8 @@ void perf_stream_close(struct perf_stream *s)
 	event_group_close(s, &s->used);
 	hashmap_fini(&s->group_by_event);
 	missed_ticks_fini(&s->account.missed);
-	if (s->look >= 0)
-		close(s->look);
+	if (s->look.fd >= 0)
+		close(s->look.fd);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	free(s);

@@ -161,10 +161,11 @@ void perf_stream_drain_until(struct perf_stream *, const struct perf_stream_hand
 void perf_stream_drain_now(struct perf_stream *, const struct perf_stream_handlers *,
 			   uint64_t until);
 /* After a drain because the BPF programs met a process that they do not know the rings are read
- * some more times. Whether they are to be; and that this is not necessary, until the next such
- * drain. */
+ * some more times. Whether they are to be; that this is not necessary, until the next such drain;
+ * and, after each drain, that perf_stream_fd() is to report it. */
 bool perf_stream_looks_again(const struct perf_stream *);
 void perf_stream_end_looks(struct perf_stream *);
+void perf_stream_look_again(struct perf_stream *);
 /* Whether the last drain ended after 20 ms with more records due: the caller is to do its other
  * work, and then to drain again at once. */
 bool perf_stream_is_behind(const struct perf_stream *);

@@ -376,19 +376,17 @@ enum drain_mode {
  * next moments, so after a wake the rings are read some more times, each after twice the time. */
 static bool is_at_once(struct perf_stream *s)
 {
-	struct itimerspec next = {0};
-	uint64_t expired, was = s->look_ns;
+	uint64_t expired, was = s->look.ns;
 
 	if (!s->o.bpf)
 		return false;
 	if (bpf_sampler_take_wake(s->o.bpf))
-		s->look_ns = FIRST_LOOK_NS;
-	else if (!was || read(s->look, &expired, sizeof(expired)) != sizeof(expired))
+		s->look.ns = FIRST_LOOK_NS;
+	else if (!was || read(s->look.fd, &expired, sizeof(expired)) != sizeof(expired))
 		return false;
 	else
-		s->look_ns = was < LAST_LOOK_NS && bpf_sampler_may_wake(s->o.bpf) ? was * 2 : 0;
-	next.it_value.tv_nsec = (long)s->look_ns;
-	timerfd_settime(s->look, 0, &next, NULL);
+		s->look.ns = was < LAST_LOOK_NS && bpf_sampler_may_wake(s->o.bpf) ? was * 2 : 0;
+	s->look.is_new = true;
 	return true;
 }
 
@@ -445,16 +443,26 @@ void perf_stream_drain_now(struct perf_stream *s, const struct perf_stream_handl
 
 bool perf_stream_looks_again(const struct perf_stream *s)
 {
-	return s->look_ns;
+	return s->look.ns;
 }
 
 void perf_stream_end_looks(struct perf_stream *s)
 {
 	const struct itimerspec never = {0};
 
-	if (s->look_ns)
-		timerfd_settime(s->look, 0, &never, NULL);
-	s->look_ns = 0;
+	if (s->look.is_set)
+		timerfd_settime(s->look.fd, 0, &never, NULL);
+	s->look.is_set = s->look.is_new = false;
+	s->look.ns = 0;
+}
+
+void perf_stream_look_again(struct perf_stream *s)
+{
+	const struct itimerspec next = {.it_value.tv_nsec = (long)s->look.ns};
+
+	if (s->look.is_new && s->look.ns)
+		s->look.is_set = !timerfd_settime(s->look.fd, 0, &next, NULL);
+	s->look.is_new = false;
 }
 
 bool perf_stream_is_behind(const struct perf_stream *s)

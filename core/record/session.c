@@ -426,6 +426,8 @@ int session_run(struct session *s)
 		for (int i = 0; i < n; i++)
 			on_event(s, events[i].data.u64);
 		profiler_drain(&s->profiler, UINT64_MAX);
+		if (s->profiler.stream)
+			perf_stream_look_again(s->profiler.stream);
 		if (s->o.duration_ns && clock_now() - s->start_ns >= s->o.duration_ns)
 			s->stop = true;
 	}

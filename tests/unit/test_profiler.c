@@ -4,6 +4,9 @@
 #include "profiler/profiler.h"
 
 #include <limits.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sysexits.h>
 
 #include "bpf/rates.h"
@@ -11,6 +14,14 @@
 #include "worker_help.h"
 
 #define PERIOD_NS 1000000u
+
+static unsigned timers_set; /* system calls for relative times, as only the stream has them */
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *next, struct itimerspec *was)
+{
+	timers_set += !(flags & TFD_TIMER_ABSTIME);
+	return (int)syscall(SYS_timerfd_settime, fd, flags, next, was);
+}
 
 /* "BUILD/plugins", of BUILD/tests/test_profiler. */
 static const char *plugins(void)
@@ -168,6 +179,7 @@ static bool read_after_wake(struct profiler *p, bool *again)
 	wake = perf_stream_looks_again(p->stream);
 	profiler_end_looks(p);
 	*again = perf_stream_looks_again(p->stream);
+	perf_stream_look_again(p->stream);
 	return wake;
 }
 
@@ -183,6 +195,7 @@ TEST(the_rings_are_read_again_only_for_selected_programs)
 					   .route = to_no_slot,
 					   .selected = selected_if,
 					   .arg = &selects};
+	struct pollfd stream;
 	struct profiler p;
 	uint32_t group;
 
@@ -195,13 +208,19 @@ TEST(the_rings_are_read_again_only_for_selected_programs)
 	bpf_rates_set_default(p.bpf, o.period_ns);
 	CHECK_INT(profiler_enable(&p), 0);
 	WAIT_FOR(read_after_wake(&p, &again));
+	timers_set = 0;
 	for (int wakes = 0; wakes < 5 && none_again;) {
 		wakes += read_after_wake(&p, &again);
 		none_again = !again;
 	}
 	CHECK(none_again);
+	CHECK_INT(timers_set, 0);
 	selects = true;
 	WAIT_FOR((read_after_wake(&p, &again), again));
+	CHECK_INT(timers_set, 1);
+	stream = (struct pollfd){.fd = perf_stream_fd(p.stream), .events = POLLIN};
+	profiler_disable(&p);
+	WAIT_FOR(poll(&stream, 1, 1000) == 1);
 	profiler_close(&p);
 }
 

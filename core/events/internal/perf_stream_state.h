@@ -23,6 +23,13 @@
 
 #define MOST_OWN_THREADS 8u
 
+/* The timer that has the rings read again after a wake. */
+struct look {
+	int fd;              /* -1: none */
+	uint64_t ns;         /* its time after the last reading; 0: no more follows */
+	bool is_set, is_new; /* it was set; `ns` is another time */
+};
+
 struct perf_stream {
 	struct perf_stream_options o;
 	struct event_form form;
@@ -47,8 +54,7 @@ struct perf_stream {
 	uint64_t cpus_read_ns; /* when stream_cpus_follow() ran last, CLOCK_MONOTONIC */
 	uint64_t horizon_ns;   /* of perf_stream_horizon() */
 	bool behind;           /* perf_stream_is_behind() */
-	int look;              /* timer that has the rings read again after a wake; -1: none */
-	uint64_t look_ns;      /* its time after the last reading; 0: it is not set */
+	struct look look;
 };
 
 /* Bytes of the rings of all CPUs. */
