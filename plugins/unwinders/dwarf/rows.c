@@ -287,6 +287,60 @@ int rows_overlay(const struct rows *over, const struct rows *under, struct rows 
 	return err;
 }
 
+/* The index of the first row at vaddr or above. */
+static size_t find_at(const struct rows *rows, uint64_t vaddr)
+{
+	size_t lo = 0, hi = rows->n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (ROW_VADDR(rows->p[mid]) < vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Replaces the rows [from, end) by n others. */
+static int replace(struct rows *all, size_t from, size_t end, const uint64_t *by, size_t n)
+{
+	size_t rest = all->n - end;
+
+	if (from + n + rest >= 4 * (size_t)TABLE_MAX_ROWS)
+		return -E2BIG;
+	if (!fusee_grow(&all->p, &all->cap, from + n + rest, sizeof(*all->p)))
+		return -ENOMEM;
+	memmove(all->p + from + n, all->p + end, rest * sizeof(*all->p));
+	memcpy(all->p + from, by, n * sizeof(*by));
+	all->n = from + n + rest;
+	return 0;
+}
+
+int rows_fill(struct rows *all, const struct rows *more)
+{
+	uint64_t lo = more->n ? ROW_VADDR(more->p[0]) : 0;
+	size_t from = find_at(all, lo), end = all->n, before = !!from;
+	struct rows part = {.p = all->p + from - before}, both = {0};
+	int err;
+
+	if (!more->n || !all->n)
+		return rows_overlay(&(struct rows){0}, more, all);
+	if (ROW_RULE(more->p[more->n - 1]) == DWARF_RULE_NONE)
+		end = find_at(all, ROW_VADDR(more->p[more->n - 1]) + 1);
+	part.n = end - from + before;
+	err = rows_overlay(&part, more, &both);
+	if (!err) {
+		/* the row that governs `lo` stays, unless it is a gap, which is not put first */
+		size_t skip = before && both.n && ROW_VADDR(both.p[0]) < lo;
+
+		err = replace(all, from, end, both.p + skip, both.n - skip);
+	}
+	rows_fini(&both);
+	return err;
+}
+
 int rows_force(struct rows *rows, uint64_t lo, uint64_t hi, uint32_t rule)
 {
 	uint64_t row[2] = {ROW(lo, rule), ROW(hi, DWARF_RULE_NONE)};

@@ -104,6 +104,9 @@ void functions_fini(struct functions *);
 int rows_arrange(const struct rows *, struct functions *, struct rows *ret);
 /* Fills the gaps of `over` with `under`. */
 int rows_overlay(const struct rows *over, const struct rows *under, struct rows *ret);
+/* The same in place, for `all` as the functions above make it: only the part of it that `more`
+ * covers is read. */
+int rows_fill(struct rows *all, const struct rows *more);
 /* Sets one rule for [lo, hi). */
 int rows_force(struct rows *, uint64_t lo, uint64_t hi, uint32_t rule);
 

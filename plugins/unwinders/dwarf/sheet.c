@@ -8,27 +8,12 @@ void sheet_fini(struct sheet *s)
 	rows_fini(&s->saves);
 }
 
-/* Fills the gaps of `all` with `more`. */
-static int fill(struct rows *all, const struct rows *more)
-{
-	struct rows both = {0};
-	int err = more->n ? rows_overlay(all, more, &both) : 0;
-
-	if (err || !more->n) {
-		rows_fini(&both);
-		return err;
-	}
-	rows_fini(all);
-	*all = both;
-	return 0;
-}
-
 int sheet_add(struct sheet *all, struct sheet *more)
 {
-	int err = fill(&all->rules, &more->rules);
+	int err = rows_fill(&all->rules, &more->rules);
 
 	if (!err)
-		err = fill(&all->saves, &more->saves);
+		err = rows_fill(&all->saves, &more->saves);
 	sheet_fini(more);
 	return err;
 }

@@ -641,6 +641,37 @@ TEST(sources_over_each_other)
 	rows_fini(&ret);
 }
 
+/* Rows at random addresses from `lo` on, with rules of a few, gaps among them. */
+static void random_rows(struct rows *rows, unsigned int *seed, uint64_t lo, int most)
+{
+	*rows = (struct rows){0};
+	for (int i = rand_r(seed) % (most + 1); i; i--) {
+		lo += 1 + (unsigned int)rand_r(seed) % 4;
+		CHECK_INT(rows_add(rows, lo, (unsigned int)rand_r(seed) % 3), 0);
+	}
+}
+
+TEST(filled_in_place_as_by_a_list_of_its_own)
+{
+	unsigned int seed = 7;
+
+	for (int round = 0; round < 20000; round++) {
+		struct rows raw, more, all = {0}, want = {0};
+
+		random_rows(&raw, &seed, 100, 12);
+		random_rows(&more, &seed, 90 + (unsigned int)rand_r(&seed) % 50, 5);
+		CHECK_INT(rows_overlay(&(struct rows){0}, &raw, &all), 0);
+		CHECK_INT(rows_overlay(&all, &more, &want), 0);
+		CHECK_INT(rows_fill(&all, &more), 0);
+		CHECK_INT(all.n, want.n);
+		CHECK(!want.n || !memcmp(all.p, want.p, want.n * sizeof(*want.p)));
+		rows_fini(&raw);
+		rows_fini(&more);
+		rows_fini(&all);
+		rows_fini(&want);
+	}
+}
+
 /* ---- Go ---- */
 
 struct go_file {
