@@ -17,8 +17,8 @@
 struct start {
 	uint64_t at;
 	uint32_t function; /* of those that are declared */
-	uint32_t age;      /* of the look at the table that has shown it: the number of looks since
-			    */
+	uint32_t age;  /* of the look at the table that has shown it: the number of looks since */
+	uint32_t size; /* so far the function's code was seen to reach */
 };
 
 struct module {
@@ -191,9 +191,29 @@ static uint32_t add_starts(const struct module *m, const unsigned char *bytes, s
 		uint64_t at = slot_target(bytes, m->table, slot_offset(m->slot, m->in_line, i));
 
 		if (at && !(at & (ALIGNMENT - 1)))
-			to[n++] = (struct start){at, i, 0};
+			to[n++] = (struct start){at, i, 0, ALIGNMENT};
 	}
 	return n;
+}
+
+/* Of these that begin at one address the youngest stays, which knows the size that was seen before
+ * if it is the same function. Returns how many stay, `most` at most. */
+static uint32_t without_old(struct start *starts, uint32_t n, uint32_t most)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct start *last = kept ? &starts[kept - 1] : NULL;
+
+		if (!last || last->at != starts[i].at) {
+			if (kept == most)
+				break;
+			starts[kept++] = starts[i];
+		} else if (last->function == starts[i].function && last->size < starts[i].size) {
+			last->size = starts[i].size;
+		}
+	}
+	return kept;
 }
 
 #define MOST_LOOKS 4u /* so many times the functions of a module are kept */
@@ -205,7 +225,7 @@ static uint32_t add_starts(const struct module *m, const unsigned char *bytes, s
 static bool look(struct module *m, struct v8_memory *memory)
 {
 	uint64_t began = fusee_now(CLOCK_MONOTONIC), size = table_bytes(m);
-	uint32_t most = MOST_LOOKS * (m->f.declared + 16), n = 0, kept = 0;
+	uint32_t most = MOST_LOOKS * (m->f.declared + 16), n = 0, kept;
 	bool looked = false;
 	unsigned char *bytes = malloc(size);
 	struct start *starts = malloc(sizeof(*starts) * (m->nstarts + (uint64_t)m->f.declared + 1));
@@ -217,9 +237,7 @@ static bool look(struct module *m, struct v8_memory *memory)
 				starts[n] = m->starts[i], starts[n++].age++;
 		n += add_starts(m, bytes, starts + n);
 		qsort(starts, n, sizeof(*starts), order);
-		for (uint32_t i = 0; i < n && kept < most; i++)
-			if (!kept || starts[kept - 1].at != starts[i].at)
-				starts[kept++] = starts[i];
+		kept = without_old(starts, n, most);
 		free(m->starts);
 		m->starts = starts;
 		m->nstarts = kept;
@@ -233,21 +251,27 @@ static bool look(struct module *m, struct v8_memory *memory)
 	return looked;
 }
 
-static uint32_t function_of(const struct module *m, uint64_t start)
+/* The last of those that begin at this address or before it, NULL: there is none. */
+static struct start *start_before(const struct module *m, uint64_t at)
 {
 	uint32_t lo = 0, hi = m->nstarts;
 
 	while (lo < hi) {
 		uint32_t middle = lo + (hi - lo) / 2;
 
-		if (m->starts[middle].at == start)
-			return m->starts[middle].function;
-		if (m->starts[middle].at < start)
+		if (m->starts[middle].at <= at)
 			lo = middle + 1;
 		else
 			hi = middle;
 	}
-	return UNKNOWN;
+	return lo ? &m->starts[lo - 1] : NULL;
+}
+
+static uint32_t function_of(const struct module *m, uint64_t start)
+{
+	const struct start *s = start_before(m, start);
+
+	return s && s->at == start ? s->function : UNKNOWN;
 }
 
 /* Does the slot of this function lead there now? */
@@ -261,22 +285,34 @@ static bool leads_to(const struct module *m, struct v8_memory *memory, uint32_t 
 	       slot_target(bytes, at, 0) == start;
 }
 
+/* The function whose slot has this address, or UNKNOWN. Behind the last slot of a line are bytes
+ * of none. */
+static uint32_t function_of_slot(const struct module *m, uint64_t at)
+{
+	uint64_t offset = at - m->table;
+	uint32_t in_line, function;
+
+	if (!m->table || offset >= table_bytes(m))
+		return UNKNOWN;
+	in_line = (uint32_t)(offset % ALIGNMENT / m->slot);
+	function = (uint32_t)(offset / ALIGNMENT) * m->in_line + in_line;
+	return in_line < m->in_line && function < m->f.declared ? function : UNKNOWN;
+}
+
 /* The function that the call before this address calls, or UNKNOWN. */
 static uint32_t called_before(const struct module *m, struct v8_memory *memory, uint64_t at)
 {
 	unsigned char bytes[5];
 	int32_t distance;
-	uint64_t offset;
+	uint64_t slot;
 	uint32_t function;
 
 	if (!read_at(memory, at - sizeof(bytes), bytes, sizeof(bytes)) || bytes[0] != 0xe8)
 		return UNKNOWN;
 	memcpy(&distance, bytes + 1, sizeof(distance));
-	offset = at + (uint64_t)(int64_t)distance - m->table;
-	if (offset >= table_bytes(m))
-		return UNKNOWN;
-	function = (uint32_t)(offset / ALIGNMENT * m->in_line + offset % ALIGNMENT / m->slot);
-	return function < m->f.declared && slot_offset(m->slot, m->in_line, function) == offset
+	slot = at + (uint64_t)(int64_t)distance;
+	function = function_of_slot(m, slot);
+	return function != UNKNOWN && m->table + slot_offset(m->slot, m->in_line, function) == slot
 		       ? function
 		       : UNKNOWN;
 }
@@ -339,23 +375,34 @@ static uint64_t find_start(struct v8_memory *memory, uint64_t at, uint32_t *func
 	return 0;
 }
 
+/* The function with the code that begins there, or UNKNOWN. `said`: as that code says. */
+static uint32_t find_by_start(struct module *m, struct v8_memory *memory, const struct place *p,
+			      uint32_t said)
+{
+	uint32_t function = function_of(m, p->start);
+
+	if (leads_to(m, memory, function, p->start))
+		return function;
+	if (!look(m, memory))
+		return UNKNOWN;
+	function = said < m->f.declared ? said : function_of(m, p->start);
+	return function != UNKNOWN ? function : called_before(m, memory, p->emitted.caller);
+}
+
 /* Finds which function is at the address. */
 static void find_function(struct module *m, struct v8_memory *memory, struct place *p)
 {
+	struct start *s;
 	uint32_t said;
 
 	p->start = find_start(memory, p->emitted.at, &said);
-	p->function = p->start ? function_of(m, p->start) : UNKNOWN;
-	if (!p->start || leads_to(m, memory, p->function, p->start))
+	if (!p->start)
 		return;
-	p->function = UNKNOWN;
-	if (!look(m, memory))
-		return;
-	p->function = function_of(m, p->start);
-	if (said < m->f.declared)
-		p->function = said;
-	if (p->function == UNKNOWN)
-		p->function = called_before(m, memory, p->emitted.caller);
+	p->function = find_by_start(m, memory, p, said);
+	s = start_before(m, p->start);
+	if (s && s->at == p->start && s->function == p->function &&
+	    s->size <= p->emitted.at - s->at)
+		s->size = (uint32_t)(p->emitted.at - s->at) + 1;
 }
 
 /* ---- emissions ---- */
@@ -469,28 +516,65 @@ bool v8_modules_has(const struct v8_modules *all, uint64_t script)
 	return fusee_emitted_find(&all->modules, script);
 }
 
-bool v8_modules_name(const struct v8_modules *all, uint64_t key, char name[V8_FUNCTION_NAME],
-		     uint64_t *script)
+static void write_name(const struct module *m, uint32_t function, char name[V8_FUNCTION_NAME])
 {
-	const struct place *p = fusee_emitted_find(&all->places, key);
-	const struct module *m = p ? fusee_emitted_find(&all->modules, p->emitted.module) : NULL;
-	const unsigned char *text;
-	uint32_t function, n = 0, k = 0;
+	uint32_t n = 0, k = 0;
+	const unsigned char *text = v8_bytes_name(&m->f, function + m->f.imported, &n);
 
-	*script = p ? p->emitted.module : 0;
-	if (!m)
-		return false;
-	function = p->function;
-	if (function >= m->f.declared)
-		return false;
-	function += m->f.imported;
-	text = v8_bytes_name(&m->f, function, &n);
 	for (uint32_t i = 0; i < n && k + 1 < V8_FUNCTION_NAME; i++)
 		if (text[i])
 			name[k++] = (char)text[i];
 	name[k] = '\0';
 	if (!k)
-		snprintf(name, V8_FUNCTION_NAME, "wasm-function[%u]", function);
+		snprintf(name, V8_FUNCTION_NAME, "wasm-function[%u]", function + m->f.imported);
+}
+
+bool v8_modules_name(const struct v8_modules *all, uint64_t key, char name[V8_FUNCTION_NAME],
+		     uint64_t *script)
+{
+	const struct place *p = fusee_emitted_find(&all->places, key);
+	const struct module *m = p ? fusee_emitted_find(&all->modules, p->emitted.module) : NULL;
+
+	*script = p ? p->emitted.module : 0;
+	if (!m || p->function >= m->f.declared)
+		return false;
+	write_name(m, p->function, name);
+	return true;
+}
+
+struct address {
+	uint64_t at;
+	const struct module *in;
+	uint32_t function;
+};
+
+static void look_in(const void *node, VISIT which, void *arg)
+{
+	const struct module *m = *(struct module *const *)node;
+	struct address *w = arg;
+	const struct start *s;
+	uint32_t function;
+
+	if ((which != postorder && which != leaf) || w->in)
+		return;
+	function = function_of_slot(m, w->at);
+	s = function == UNKNOWN ? start_before(m, w->at) : NULL;
+	if (s && w->at - s->at < s->size)
+		function = s->function;
+	if (function < m->f.declared)
+		*w = (struct address){w->at, m, function};
+}
+
+bool v8_modules_name_at(const struct v8_modules *all, uint64_t at, char name[V8_FUNCTION_NAME],
+			uint64_t *script)
+{
+	struct address w = {.at = at};
+
+	twalk_r(all->modules, look_in, &w);
+	if (!w.in)
+		return false;
+	*script = w.in->key;
+	write_name(w.in, w.function, name);
 	return true;
 }
 

@@ -53,6 +53,11 @@ bool v8_modules_has(const struct v8_modules *, uint64_t script);
 bool v8_modules_name(const struct v8_modules *, uint64_t key, char name[V8_FUNCTION_NAME],
 		     uint64_t *script);
 
+/* As v8_modules_name(), of the code at this address, whose frame is not made, or removed: a slot
+ * of a jump table, or no farther in a function that is known than this was seen. */
+bool v8_modules_name_at(const struct v8_modules *, uint64_t at, char name[V8_FUNCTION_NAME],
+			uint64_t *script);
+
 void v8_modules_free(struct v8_modules *);
 
 #endif

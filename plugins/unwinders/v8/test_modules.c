@@ -120,6 +120,18 @@ static const char *name_at(uint64_t at, uint64_t caller)
 	return name;
 }
 
+/* As name_at(), of code without a frame. */
+static const char *name_of_bare(uint64_t at)
+{
+	static char name[V8_FUNCTION_NAME];
+	uint64_t script;
+
+	if (!v8_modules_name_at(&all, at, name, &script))
+		return "unknown";
+	CHECK(script == 7);
+	return name;
+}
+
 static void add(void)
 {
 	struct v8_memory memory = {&host, 1, MARKER, false};
@@ -146,6 +158,38 @@ TEST(names_of_functions)
 		CHECK_STR(name_at(TABLE + 1, 0), "unknown");
 		end();
 	}
+}
+
+TEST(code_without_a_frame)
+{
+	for (uint32_t slot = 5; slot <= 8; slot += 3) {
+		make(slot);
+		add();
+		CHECK_STR(name_of_bare(TABLE + slot), "two");
+		CHECK_STR(name_of_bare(TABLE + DECLARED * slot), "unknown");
+		CHECK_STR(name_of_bare(TABLE - 1), "unknown");
+		CHECK_STR(name_of_bare(code(1) + 1), "two");
+		CHECK_STR(name_of_bare(code(2) + 0x80), "unknown");
+		name_at(code(2) + 0x90, 0); /* so it reaches that far */
+		CHECK_STR(name_of_bare(code(2) + 0x80), "out");
+		CHECK_STR(name_of_bare(code(2) + 0x91), "unknown");
+
+		/* another function is there now: its size is not known */
+		put_jump(TABLE + slot, 0xe9, code(2));
+		put_jump(TABLE + 2 * slot, 0xe9, code(9));
+		put_function(code(9));
+		name_at(code(9) + 9, 0);
+		CHECK_STR(name_of_bare(code(2) + 1), "two");
+		CHECK_STR(name_of_bare(code(2) + 0x80), "unknown");
+		/* each look keeps what is known of the same function */
+		name_at(code(9) + 0x70, 0);
+		put_jump(TABLE, 0xe9, code(10));
+		put_function(code(10));
+		name_at(code(10) + 9, 0);
+		CHECK_STR(name_of_bare(code(9) + 0x70), "out");
+		end();
+	}
+	CHECK_STR(name_of_bare(code(1)), "unknown");
 }
 
 TEST(code_that_was_replaced)

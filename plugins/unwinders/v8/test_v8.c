@@ -531,6 +531,29 @@ TEST(a_function_begins_or_ends)
 	}
 }
 
+/* A jump that was just called has no frame; any other is in the frame at fp. */
+TEST(a_slot_of_a_jump_table)
+{
+	struct fusee_unwind *u = &m.native.u;
+
+	for (int32_t other = 0; other < 2; other++) {
+		const uint64_t returns = CODE + 0x300;
+		int32_t distance;
+
+		make();
+		distance = (int32_t)(u->pc - returns) + other;
+		m.memory[u->pc] = 0xe9;
+		m.memory[returns - 5] = 0xe8;
+		memcpy(m.memory + returns - 4, &distance, sizeof(distance));
+		u->sp = u->fp - 0x80;
+		put(u->sp, returns);
+		u->file = 1;
+		CHECK_INT(fusee_step_v8(u), FUSEE_NEXT);
+		CHECK_INT(u->npushed != 0, other);
+		CHECK(other || u->pc == returns);
+	}
+}
+
 /* The garbage collector has moved objects: where they are is in place of their maps. */
 TEST(moved_objects)
 {
@@ -1315,6 +1338,47 @@ TEST(compiled_code_cannot_be_read)
 }
 
 /* ---- the file ---- */
+
+static struct fusee_claim claimed;
+
+static int keep_claim(struct fusee_instance *in, uint64_t process, const struct fusee_claim *c)
+{
+	claimed = *c;
+	return 0;
+}
+
+/* Memory of WebAssembly becomes executable page by page. */
+TEST(memory_of_webassembly_is_claimed_ahead)
+{
+	static const unsigned char begins[] = {0x55, 0x48, 0x89, 0xe5, 0x6a};
+	static const struct fusee_unwinder_host unwinder = {.process_read = process_read,
+							    .process_claim = keep_claim};
+	static const struct fusee_host host = {.unwinder = &unwinder};
+	const struct fusee_unwinder_ops *ops = fusee_plugin.ops;
+	struct fusee_mapping_view view = FUSEE_SIZED(struct fusee_mapping_view,
+						     .flags = FUSEE_VIEW_LIBRARY);
+	const uint64_t lo = (JIT + 0xfff) & ~0xfffull;
+
+	make();
+	m.words[V8_WASM_MARKER] = 8;
+	ctx = calloc(1, fusee_plugin.ctx_size);
+	fusee_plugin.init(ctx, NULL, &host);
+	view.table = (struct fusee_table){m.words, V8_WORDS, 4};
+	ops->mapped(ctx, 1, &view);
+	view = (struct fusee_mapping_view)FUSEE_SIZED(struct fusee_mapping_view, .lo = lo,
+						      .hi = lo + 0x1000);
+	claimed = (struct fusee_claim){0};
+	ops->mapped(ctx, 1, &view);
+	CHECK(!claimed.flags);
+	memcpy(m.memory + lo + 64, begins, sizeof(begins));
+	m.memory[lo + 64 + sizeof(begins)] = 8;
+	ops->mapped(ctx, 1, &view);
+	CHECK(claimed.flags & FUSEE_CLAIM_NAME);
+	CHECK(claimed.range.lo == lo && claimed.range.hi >= lo + (1u << 20));
+	m.words[V8_WASM_MARKER] = 0;
+	fusee_plugin.fini(ctx);
+	free(ctx);
+}
 
 TEST(constants_that_are_missing)
 {

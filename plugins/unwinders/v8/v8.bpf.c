@@ -29,8 +29,18 @@ FUSEE_FN int to_caller(struct fusee_unwind *u, __u64 pc, __u64 sp)
 	return FUSEE_NEXT;
 }
 
-/* Steps from code that was interrupted at push %rbp, at the mov %rsp,%rbp behind it, or at ret. 1:
- * the state is the caller's. */
+/* Does the call whose return address is on top of the stack lead to pc? */
+FUSEE_FN int was_just_called(struct fusee_unwind *u, __u64 returns)
+{
+	__u64 call;
+
+	if (AT(u, &call, returns - 5) || (call & 0xff) != 0xe8)
+		return 0;
+	return returns + (__u64)(__s64)(__s32)(call >> 8) == u->pc;
+}
+
+/* Steps from code that was interrupted at push %rbp, at the mov %rsp,%rbp behind it, at ret, or in
+ * a slot of a jump table. 1: the state is the caller's. */
 static int leave_bare(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 saved[2];
@@ -41,8 +51,8 @@ static int leave_bare(struct fusee_unwind *u, __u32 unused)
 	if (fusee_read(u, c, sizeof(c), u->pc - 1))
 		return 0;
 	begins = c[1] == 0x55 && c[2] == 0x48 && c[3] == 0x89 && c[4] == 0xe5;
-	if (begins || c[1] == 0xc3 || c[1] == 0xc2) {
-		if (AT(u, &saved[0], u->sp))
+	if (begins || c[1] == 0xc3 || c[1] == 0xc2 || c[1] == 0xe9) {
+		if (AT(u, &saved[0], u->sp) || (c[1] == 0xe9 && !was_just_called(u, saved[0])))
 			return 0;
 		to_caller(u, saved[0], u->sp + 8);
 		return 1;

@@ -24,12 +24,13 @@ static int on_inspect(void *ctx, uint64_t file)
 	return v8_inspect(&v->self, file);
 }
 
-static int claim(const struct v8 *v, uint64_t process, uint64_t lo, uint64_t hi)
+#define STEP (FUSEE_CLAIM_STEP | FUSEE_CLAIM_LIVE)
+
+/* Code of JavaScript is claimed without FUSEE_CLAIM_NAME: what is no function's may be named by a
+ * perf map. */
+static int claim(const struct v8 *v, uint64_t process, uint64_t lo, uint64_t hi, uint32_t flags)
 {
-	/* no FUSEE_CLAIM_NAME: code other than functions may be named by a perf map */
-	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim,
-					   .flags = FUSEE_CLAIM_STEP | FUSEE_CLAIM_LIVE,
-					   .range = {lo, hi});
+	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim, .flags = flags, .range = {lo, hi});
 
 	return lo < hi ? v->self.host->unwinder->process_claim(v->self.in, process, &c) : 0;
 }
@@ -43,7 +44,7 @@ static int claim_around(const struct v8 *v, uint64_t process, uint64_t builtins_
 {
 	uint64_t end = (builtins_end + CHUNK - 1) & ~(uint64_t)(CHUNK - 1);
 
-	return claim(v, process, end > CODE_RANGE ? end - CODE_RANGE : 0, end);
+	return claim(v, process, end > CODE_RANGE ? end - CODE_RANGE : 0, end, STEP);
 }
 
 #define PAGE 4096u
@@ -89,6 +90,19 @@ static bool is_wasm(struct v8 *v, uint64_t process, uint64_t lo, uint64_t hi)
 	return is;
 }
 
+/* V8 reserves memory for all code of a module, and makes it executable page by page while it
+ * compiles: a claim of what is there now would be late for each new function. */
+#define WASM_AHEAD (16ull << 20)
+
+static int claim_code(struct v8 *v, uint64_t process, uint64_t lo, uint64_t hi)
+{
+	if (is_chunk(v, process, lo, hi))
+		return claim(v, process, lo, hi, STEP);
+	return is_wasm(v, process, lo, hi)
+		       ? claim(v, process, lo, hi + WASM_AHEAD, STEP | FUSEE_CLAIM_NAME)
+		       : 0;
+}
+
 static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
 {
 	struct v8 *v = ctx;
@@ -97,10 +111,7 @@ static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_vie
 	if (!p)
 		return -ENOMEM;
 	if (!(m->flags & FUSEE_VIEW_LIBRARY))
-		return p->known && (is_chunk(v, process, m->lo, m->hi) ||
-				    is_wasm(v, process, m->lo, m->hi))
-			       ? claim(v, process, m->lo, m->hi)
-			       : 0;
+		return p->known ? claim_code(v, process, m->lo, m->hi) : 0;
 	if (!FUSEE_HAS(m, table) || m->table.n != V8_WORDS)
 		return 0;
 	memcpy(p->words, m->table.at, sizeof(p->words));
@@ -278,29 +289,51 @@ static struct v8_place place_in_code(struct v8 *v, const struct fusee_raw_frame 
 		 : (struct v8_place){0, -1, false};
 }
 
+/* Appends the frame of this function of WebAssembly. 1 or -ENOMEM. */
+static int show_named(struct v8 *v, const struct fusee_raw_frame *frame, const char *name,
+		      uint64_t script, struct fusee_frame_out *out)
+{
+	struct fusee_source_frame f = FUSEE_SIZED(struct fusee_source_frame);
+	const struct v8_file *file = script ? v8_names_script(&v->processes, frame->process, script)
+					    : NULL;
+
+	f.function = fusee_text(name);
+	if (file)
+		f.file = fusee_text(file->name);
+	return v->self.host->unwinder->frame(out, &f) ? -ENOMEM : 1;
+}
+
 /* Appends the frame of a function of WebAssembly, or of a wrapper. 1 or -ENOMEM. */
 static int show_wasm(struct v8 *v, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)
 {
 	const struct v8_process *p = v8_names_process(&v->processes, frame->process);
-	struct fusee_source_frame f = FUSEE_SIZED(struct fusee_source_frame);
-	const struct v8_file *file = NULL;
 	char name[V8_FUNCTION_NAME];
 	uint64_t script = 0;
 
 	if (!p)
 		return -ENOMEM;
-	if (frame->v[1] != V8_IS_WASM) {
-		strcpy(name, frame->v[1] == V8_IS_TO_JS ? TO_JS : TO_WASM);
-	} else if (!v8_modules_name(&p->modules, frame->v[0], name, &script)) {
+	if (frame->v[1] != V8_IS_WASM)
+		return show_named(v, frame, frame->v[1] == V8_IS_TO_JS ? TO_JS : TO_WASM, 0, out);
+	if (!v8_modules_name(&p->modules, frame->v[0], name, &script)) {
 		strcpy(name, "wasm-function[?]");
 		fusee_count(&v->self, "wasm_unknown", 1);
 	}
-	if (script)
-		file = v8_names_script(&v->processes, frame->process, script);
-	f.function = fusee_text(name);
-	if (file)
-		f.file = fusee_text(file->name);
-	return v->self.host->unwinder->frame(out, &f) ? -ENOMEM : 1;
+	return show_named(v, frame, name, script, out);
+}
+
+/* Appends the frame of a function of WebAssembly whose frame is not made yet, or removed. 1, 0: it
+ * is not known which that is, or -ENOMEM. */
+static int show_bare(struct v8 *v, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)
+{
+	const struct v8_process *p = v8_names_process(&v->processes, frame->process);
+	char name[V8_FUNCTION_NAME];
+	uint64_t script = 0;
+
+	if (!p)
+		return -ENOMEM;
+	return v8_modules_name_at(&p->modules, frame->addr, name, &script)
+		       ? show_named(v, frame, name, script, out)
+		       : 0;
 }
 
 static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)
@@ -310,8 +343,8 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 	const struct v8_named *named, *code;
 	int n = 0;
 
-	if (frame->addr) /* a frame of native code, which no step has named */
-		return 0;
+	if (frame->addr) /* no step has named it */
+		return show_bare(v, frame, out);
 	if (frame->v[1] == V8_IS_WASM || frame->v[1] == V8_IS_TO_JS || frame->v[1] == V8_IS_TO_WASM)
 		return show_wasm(v, frame, out);
 	named = v8_names_function(&v->processes, frame->process, frame->v[0]);

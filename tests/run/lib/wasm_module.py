@@ -67,6 +67,12 @@ def for_ever(f):
     return b"\x03\x40" + constant(3000) + call(f) + b"\x1a\x0c\x00\x0b" + constant(0)
 
 
+def calls(f):
+    """Calls f as many times as the parameter says: most of the time is where functions begin and end."""
+    again = PARAMETER + constant(1) + b"\x6b\x22\x00" + constant(0) + b"\x4a\x0d\x00\x0b"
+    return b"\x03\x40" + PARAMETER + call(f) + b"\x1a" + again + PARAMETER
+
+
 def module(imported, functions, exported, names=None, of=""):
     """imported: [(module, name)]; functions: [code, or (locals, code)]; exported: {name: function}; names: {function: name},
     None: there is no such section; of: the module's name. Numbers of functions begin with those that are imported."""
