@@ -518,6 +518,20 @@ static int start(struct encoder *e)
 	return 0;
 }
 
+/* With values of memory, pprof omits the allocator's functions, as reports do. */
+static void emit_default_type(struct encoder *e)
+{
+	const struct fusee_profile *p = e->p;
+	uint32_t type;
+
+	if (p->default_type >= p->types.n)
+		return;
+	type = FUSEE_AT(struct fusee_value_type, p->types, p->default_type)->type;
+	if (omit_allocators(str_at(p, type)))
+		emit_uint(e, 7, text(e, OMIT_ALLOCATORS, strlen(OMIT_ALLOCATORS)));
+	emit_uint(e, 14, type_name(e, type));
+}
+
 static void encode(struct encoder *e)
 {
 	const struct fusee_profile *p = e->p;
@@ -542,10 +556,7 @@ static void encode(struct encoder *e)
 	emit_uint(e, 10, p->duration_ns);
 	emit_uint(e, 12, (uint64_t)p->period);
 	emit_comments(e);
-	if (p->default_type < p->types.n)
-		emit_uint(e, 14,
-			  type_name(e, FUSEE_AT(struct fusee_value_type, p->types, p->default_type)
-					       ->type));
+	emit_default_type(e);
 	emit_strings(e);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/omit.h"
 
+#include <string.h>
+
 bool omit_is_language(const struct fusee_location *l)
 {
 	return !l->mapping && l->nlines && !(l->flags & FUSEE_LOCATION_REASON);
@@ -35,4 +37,14 @@ bool omit_location(const struct omit *o, const struct fusee_location *l)
 	if (!(l->flags & FUSEE_LOCATION_INTERPRETER))
 		return false;
 	return o->any || (l->language ? has(o, l->language) : o->n > 0);
+}
+
+bool omit_allocators(struct fusee_str type)
+{
+	static const char *const types[] = {"alloc_", "inuse_"};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if (type.len > strlen(types[i]) && !memcmp(type.p, types[i], strlen(types[i])))
+			return true;
+	return false;
 }

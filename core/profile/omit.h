@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which frames reports omit: an interpreter's own code, where frames of its language are in the
- * stack. */
+ * stack; where values are of memory, the functions that every program allocates it by. */
 #ifndef PROFILE_OMIT_H
 #define PROFILE_OMIT_H
 
@@ -22,4 +22,14 @@ bool omit_is_language(const struct fusee_location *);
 void omit_init(struct omit *, const struct fusee_profile *, const struct fusee_stack *);
 /* Is the location an interpreter's code, and is its language in the stack? */
 bool omit_location(const struct omit *, const struct fusee_location *);
+
+/* An expression for the complete names of functions that allocate: RE2's, as pprof's drop_frames,
+ * and POSIX's. */
+#define OMIT_ALLOCATORS                                                                \
+	"(__GI_|__libc_|__|je_|tc_|mi_)*(malloc|calloc|realloc|reallocf|reallocarray|" \
+	"aligned_alloc|memalign|posix_memalign|valloc|pvalloc|mallocx|rallocx)|"       \
+	"operator new(\\[\\])?([(].*)?|_Zn[wa]m.*"
+
+/* Is it a type of memory, allocated or in use, as in Go's heap profiles? */
+bool omit_allocators(struct fusee_str type);
 #endif

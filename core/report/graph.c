@@ -380,7 +380,8 @@ void render_graph_header(const struct render_graph *g, const struct render_optio
 	put_time(g, out);
 	put_filters(o, out);
 	if (m->omits)
-		buf_str(out, "Frames of the interpreter itself are omitted: --native shows them\n");
+		buf_str(out, "Frames of the interpreter or allocator itself are omitted: --native "
+			     "shows them\n");
 	render_graph_value(g, shown, g->shown);
 	render_graph_value(g, total, g->total);
 	render_percent(percent, g->shown, g->total);

@@ -97,7 +97,7 @@ struct render_model {
 	int64_t total, base_total;
 	double noise, base_noise; /* of these sums */
 	double z_limit;           /* of render_z_limit(); 0 without a base */
-	bool omits;               /* an interpreter's own frames are omitted */
+	bool omits;               /* an interpreter's or allocator's own frames are omitted */
 
 	/* private */
 	struct render_tables *tables;

@@ -4,11 +4,11 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/saturate.h"
+#include "profile/omit.h"
 #include "profile/str.h"
 #include "report/change.h"
 #include "report/internal/reader.h"
@@ -44,24 +44,23 @@ static void match(struct reader *r, const regex_t *re, uint32_t bit)
 
 static int match_all(struct reader *r, struct buf *error)
 {
+	bool memory = !r->o->native && omit_allocators(r->m->type);
 	const struct {
-		const char *name, *text;
+		const char *prefix, *text;
 		uint32_t bit;
-	} filters[] = {{"focus", r->o->focus, MATCH_FOCUS},
-		       {"ignore", r->o->ignore, MATCH_IGNORE},
-		       {"hide", r->o->hide, MATCH_HIDE}};
+	} filters[] = {{"--focus: ", r->o->focus, MATCH_FOCUS},
+		       {"--ignore: ", r->o->ignore, MATCH_IGNORE},
+		       {"--hide: ", r->o->hide, MATCH_HIDE},
+		       {"", memory ? "^(" OMIT_ALLOCATORS ")$" : NULL, MATCH_HIDDEN}};
 
+	r->m->omits |= memory;
 	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
-		char prefix[32];
 		regex_t re;
-		int ret;
 
 		if (!filters[i].text || !*filters[i].text)
 			continue;
-		snprintf(prefix, sizeof(prefix), "--%s: ", filters[i].name);
-		ret = render_compile(&re, prefix, filters[i].text, error);
-		if (ret)
-			return ret;
+		if (render_compile(&re, filters[i].prefix, filters[i].text, error))
+			return -EINVAL;
 		match(r, &re, filters[i].bit);
 		regfree(&re);
 	}

@@ -82,7 +82,7 @@ async function showHead(s) {
 	$("facts").textContent = [s.base === null ? total : `${amountOf(sums.base, sums.unit)} → ${total}`,
 		...(a.duration ? [`${rounded(a.duration / 1e9, 1)} s long`] : []), ...(a.start ? [when(a.start / 1e6)] : []), ...lost,
 		...(a.windows ? [`${rounded(a.windows, 0)} profiles added up${ofMoments(a.windows, sums)}`] : []), ...counted(a),
-		...(sums.omits ? ["an interpreter's own frames are omitted"] : [])].map(short).join("  ·  ");
+		...(sums.omits ? ["frames of the interpreter or allocator itself are omitted"] : [])].map(short).join("  ·  ");
 	fill($("type"), a.types.map(t => [t, short(t)]), type);
 }
 function showChoice(s) {
