@@ -4,6 +4,7 @@
 
 #include "pipeline/state.h"
 #include "plugin/instance.h"
+#include "unwind/thread_name.h"
 #include "unwind/unwinders.h"
 
 /* The reason for which a language unwinder stopped the walk in the kernel; the walk in user space
@@ -94,9 +95,9 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 	uint32_t reason = text ? loss_account_reason(&p->account, text) : LOSS_NONE;
 	uint32_t worst = reason; /* of all slots: a full slot does not affect other slots */
 	uint64_t weight = route->weight_ns ? route->weight_ns : s->period;
-	char name[PIPELINE_THREAD_NAME];
+	char name[THREAD_NAME_BYTES];
 
-	if (pipeline_take_thread_name(p, name))
+	if (thread_name_take(&p->walk, p->claims, name))
 		comm = name;
 	forget_exact(&p->walk);
 	if (p->o.same_frames)

@@ -179,13 +179,6 @@ void pipeline_clear_walk(struct pipeline *, enum loss_reason);
 void pipeline_add(struct pipeline *, struct process *, const struct sample *,
 		  const struct pipeline_route *, const char *comm);
 
-/* ---- thread_name.c ---- */
-
-#define PIPELINE_THREAD_NAME 256u /* bytes with the terminator */
-
-/* Removes the frames that say the thread's name from pipeline.walk. true: it is this. */
-bool pipeline_take_thread_name(struct pipeline *, char name[PIPELINE_THREAD_NAME]);
-
 /* ---- made.c ---- */
 
 /* Adds a walk of a sample to a collector; NULL: it has no frames. As collector_add(). */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of threads that language unwinders push (FUSEE_PUSH_THREAD), as Java's, of which the kernel
- * keeps 15 bytes at most. */
+#include "unwind/thread_name.h"
+
 #include <string.h>
 
 #include <fusee/unwinder.bpf.h>
-
-#include "pipeline/state.h"
 
 static bool is_thread(const struct walk_frame *f)
 {
@@ -26,8 +24,8 @@ static int take(struct fusee_frame_out *out, const struct fusee_source_frame *f)
 
 	if (to->set || !n)
 		return 0;
-	if (n > PIPELINE_THREAD_NAME - 1)
-		for (n = PIPELINE_THREAD_NAME - 1; n && (f->function.p[n] & 0xc0) == 0x80;)
+	if (n > THREAD_NAME_BYTES - 1)
+		for (n = THREAD_NAME_BYTES - 1; n && (f->function.p[n] & 0xc0) == 0x80;)
 			n--;
 	memcpy(to->name, f->function.p, n);
 	to->name[n] = '\0';
@@ -36,21 +34,19 @@ static int take(struct fusee_frame_out *out, const struct fusee_source_frame *f)
 }
 
 /* Asks the unwinder that has pushed the frame for the name. */
-static void find_name(const struct pipeline *p, const struct walk_frame *f, struct named *to)
+static void find_name(struct claims *c, const struct walk_frame *f, struct named *to)
 {
 	struct fusee_raw_frame raw = {.v = {f->addr, f->extra[0], f->extra[1], f->extra[2]},
 				      .flags = f->flags};
 	const char *type;
 
-	if (p->claims)
-		claims_symbolize_pushed(p->claims, f->process, f->generation, &raw, &to->out,
-					&type);
+	if (c)
+		claims_symbolize_pushed(c, f->process, f->generation, &raw, &to->out, &type);
 }
 
-bool pipeline_take_thread_name(struct pipeline *p, char name[PIPELINE_THREAD_NAME])
+bool thread_name_take(struct walk *w, struct claims *c, char name[THREAD_NAME_BYTES])
 {
 	struct named to = {.out = {take}, .name = name};
-	struct walk *w = &p->walk;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < w->n; i++) {
@@ -59,7 +55,7 @@ bool pipeline_take_thread_name(struct pipeline *p, char name[PIPELINE_THREAD_NAM
 				w->frames[n] = w->frames[i];
 			n++;
 		} else if (!to.set) {
-			find_name(p, &w->frames[i], &to);
+			find_name(c, &w->frames[i], &to);
 		}
 	}
 	w->n = n;
