@@ -177,8 +177,11 @@ int explain_json(const struct agent *a, pid_t pid, struct buf *b)
 	struct explaining e = {.a = a};
 	struct json j = {.out = b, .spaced = true};
 	struct decision_process p;
-	int r = decisions_process(a->sampling.decisions, pid, &p);
+	int r;
 
+	discoveries_find_labels(a->sampling.discoveries, pid); /* all of them are shown */
+	decisions_refresh(a->sampling.decisions);
+	r = decisions_process(a->sampling.decisions, pid, &p);
 	if (!r && !p.kernel)
 		r = targets_explain(a->sampling.targets, &p.target, add, &e);
 	if (r)

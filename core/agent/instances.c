@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "lua/policy.h"
 #include "base/metrics.h"
 
 #define MAX_PENDING (PLAN_MAX_SINKS * 4)
@@ -410,6 +411,7 @@ int instances_set_plan(struct instances *is, struct plan *plan, char **error)
 		 * only. */
 		if (!r && is->plan)
 			agent_sampling_drain(is->sampling);
+		discoveries_set_early(is->sampling->discoveries, lua_policy_is_early(plan));
 		if (!r)
 			r = make_sources(&t);
 		r ? undo(&t) : run(&t);

@@ -2,7 +2,6 @@
 #include "agent/internal/sampling.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -114,6 +113,17 @@ static int decide(void *arg, const struct fusee_label *labels, uint32_t n,
 	return r;
 }
 
+static int decide_early(void *arg, const struct fusee_label *labels, uint32_t n,
+			struct policy_answer *answer, struct policy_watch *watch)
+{
+	return lua_policy_ask_early(((struct agent_sampling *)arg)->plan, labels, n, answer, watch);
+}
+
+static void find_labels(void *arg, pid_t pid)
+{
+	discoveries_find_labels(((struct agent_sampling *)arg)->discoveries, pid);
+}
+
 static uint64_t count_moves(void *arg)
 {
 	return cgroup_moves_count(((struct agent_sampling *)arg)->moves);
@@ -151,20 +161,10 @@ static int on_decision(void *arg, pid_t pid, const struct decision *d, bool inhe
 	return r == -ENOMEM ? r : 0; /* other errors would not go away: the call is not repeated */
 }
 
-/* Describes the process's program by its inspection. */
 static bool describe_program(void *arg, pid_t pid, struct program *to)
 {
-	const struct file *f = pipeline_program(((struct agent_sampling *)arg)->profiler.pipeline,
-						pid);
-	const struct inspection *i = f ? f->inspection : NULL;
-
-	if (!f || (!i && (f->state == FILE_PENDING || f->again || f->retry_ns)))
-		return false;
-	for (uint32_t k = 0; i && k < i->build_id_len; k++)
-		snprintf(to->build_id + 2 * k, 3, "%02x", i->build_id[k]);
-	if (i)
-		snprintf(to->compiler, sizeof(to->compiler), "%s", i->compiler);
-	return true;
+	return profiler_program(&((struct agent_sampling *)arg)->profiler, pid, to->build_id,
+				to->compiler);
 }
 
 /* ---- processes ---- */
@@ -464,6 +464,8 @@ void agent_sampling_replan(struct agent_sampling *s, const struct plan *plan,
 static int open_decisions(struct agent_sampling *s)
 {
 	struct decisions_options o = {.decide = decide,
+				      .decide_early = decide_early,
+				      .find_labels = find_labels,
 				      .changed = on_decision,
 				      .moves = count_moves,
 				      .program = describe_program,

@@ -259,6 +259,28 @@ static void set_defaults(const struct plan *plan, struct policy_answer *d)
 		d->sinks |= (uint64_t)plan->sinks[i]->by_default << i;
 }
 
+bool lua_policy_is_early(const struct plan *plan)
+{
+	return plan->has_policy && !plan->callbacks.n;
+}
+
+int lua_policy_ask_early(const struct plan *plan, const struct fusee_label *labels, uint32_t n,
+			 struct policy_answer *ret, struct policy_watch *watch)
+{
+	char *text;
+	int r;
+
+	watch->requested |= !lua_policy_is_early(plan);
+	if (watch->requested)
+		return 0;
+	plan->script->watch = watch;
+	r = lua_policy_ask(plan, labels, n, ret, &text);
+	plan->script->watch = NULL;
+	free(text);
+	watch->requested |= r == -EINVAL;
+	return r == -ENOMEM ? r : 0;
+}
+
 int lua_policy_ask(const struct plan *plan, const struct fusee_label *labels, uint32_t n,
 		   struct policy_answer *ret, char **text)
 {

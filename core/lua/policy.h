@@ -31,6 +31,25 @@ struct policy_answer {
  */
 int lua_policy_ask(const struct plan *, const struct fusee_label *labels, uint32_t n,
 		   struct policy_answer *ret, char **text);
+/* Whether the policy may refuse a target before all its labels are known: there is one, and no
+ * callback sees refused targets. */
+bool lua_policy_is_early(const struct plan *);
+
+/* What the policy looks at. */
+struct policy_watch {
+	bool (*may_change)(void *arg, struct fusee_str name);
+	void *arg;
+	bool requested;
+};
+
+/*
+ * The same for a target that may have more labels, and others, than these. Sets watch->requested if
+ * the answer may be another with them, and is not to be used: there is no policy, or the policy
+ * read a label that may_change(), or went through all of them; or callbacks of the plan may read
+ * them. An answer that is wrong counts as an answer that may be another. 0 or -ENOMEM.
+ */
+int lua_policy_ask_early(const struct plan *, const struct fusee_label *labels, uint32_t n,
+			 struct policy_answer *ret, struct policy_watch *);
 /* script_collect() of the plan's script, if it has one. */
 void lua_policy_collect(const struct plan *);
 /* Bytes that the script's Lua state and its policy's label texts occupy. */

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "lua/internal/state.h"
+#include "lua/policy.h"
 
 static int read_only(lua_State *L)
 {
@@ -26,8 +27,25 @@ static int next_label(lua_State *L)
 }
 
 /* Upvalue 1: the table of labels, which the script has no other access to. */
+static int watched_label(lua_State *L)
+{
+	struct policy_watch *w = script_of(L)->watch;
+	struct fusee_str name = {0};
+
+	if (lua_type(L, 2) == LUA_TSTRING)
+		name.p = lua_tolstring(L, 2, &name.len);
+	if (w && name.p && w->may_change(w->arg, name))
+		w->requested = true;
+	lua_settop(L, 2);
+	lua_rawget(L, lua_upvalueindex(1));
+	return 1;
+}
+
+/* Upvalue 1: the same. */
 static int each_label(lua_State *L)
 {
+	if (script_of(L)->watch)
+		script_of(L)->watch->requested = true;
 	lua_pushvalue(L, lua_upvalueindex(1));
 	lua_pushcclosure(L, next_label, 1);
 	return 1;
@@ -45,6 +63,8 @@ static void make_read_only(lua_State *L, bool fields)
 		lua_setmetatable(L, -4);
 	}
 	lua_pushvalue(L, -3);
+	if (script_of(L)->watch && !fields)
+		lua_pushcclosure(L, watched_label, 1);
 	lua_setfield(L, -2, "__index");
 	lua_pushcfunction(L, read_only);
 	lua_setfield(L, -2, "__newindex");

@@ -7,12 +7,13 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "target/labelset.h"
 
 enum { MAX_SWEPT = 256 };
 
-static uint64_t key_of(uint32_t set, bool known)
+static uint64_t key_of(uint32_t set, bool known, bool early)
 {
-	return (uint64_t)set * 2 + known + 2; /* avoids key 0 */
+	return (uint64_t)set * 4 + early * 2u + known + 4; /* avoids key 0 */
 }
 
 /* ---- labels ---- */
@@ -124,11 +125,38 @@ static int decide(const struct decision_cache *cache, struct cached_decision *c,
 	return r;
 }
 
-struct cached_decision *decision_cache_get(struct decision_cache *cache, uint32_t set, bool known)
+static bool may_change(void *arg, struct fusee_str name)
 {
-	struct cached_decision *c = hashmap_get(&cache->entries, key_of(set, known));
+	return targets_may_change(arg, name);
+}
+
+/* The same for processes that lack labels. Only a refusal that none of them can change is used. */
+static int decide_early(const struct decision_cache *cache, struct cached_decision *c,
+			const struct fusee_label *labels, uint32_t n)
+{
+	struct policy_watch watch = {.may_change = may_change, .arg = cache->targets};
+	struct policy_answer answer = {0};
+	int r = 0;
+
+	c->early = true;
+	c->names_known = targets_later_names(cache->targets);
+	/* more labels than fit would take the place of some */
+	watch.requested = n + c->names_known > LABELSET_MAX;
+	if ((c->d.known || cache->unknown_keep) && !watch.requested)
+		r = cache->decide_early(cache->arg, labels, n, &answer, &watch);
+	c->refuses = c->d.refused = !r && !watch.requested && !answer.profile;
+	answer = (struct policy_answer){0};
+	return r ? r : set_labels(c, labels, n, &answer);
+}
+
+/* The decision for a label set; calls the policy if there is none yet. NULL: no memory. */
+static struct cached_decision *get(struct decision_cache *cache, uint32_t set, bool known,
+				   bool early)
+{
+	struct cached_decision *c = hashmap_get(&cache->entries, key_of(set, known, early));
 	const struct fusee_label *labels;
 	uint32_t n;
+	int r;
 
 	if (c)
 		return c;
@@ -138,25 +166,51 @@ struct cached_decision *decision_cache_get(struct decision_cache *cache, uint32_
 		return NULL;
 	c->d.set = set;
 	c->d.known = known;
-	if (decide(cache, c, labels, n) || hashmap_put(&cache->entries, key_of(set, known), c)) {
+	r = early ? decide_early(cache, c, labels, n) : decide(cache, c, labels, n);
+	if (r || hashmap_put(&cache->entries, key_of(set, known, early), c)) {
 		free_decision(c);
 		return NULL;
 	}
 	return c;
 }
 
+static uint32_t find_set(const struct decision_cache *cache, const struct target_process *p,
+			 bool *known)
+{
+	uint32_t set = targets_labels(cache->targets, p, known);
+
+	targets_forget_change(cache->targets, p->pid);
+	return set;
+}
+
+struct cached_decision *decision_cache_get(struct decision_cache *cache,
+					   const struct target_process *p, bool *known)
+{
+	bool early = cache->decide_early && targets_lack_labels(cache->targets, p->pid, 0);
+	uint32_t set = find_set(cache, p, known);
+	struct cached_decision *c = set == TARGET_NONE ? NULL : get(cache, set, *known, early);
+
+	if (!early || !c || (c->refuses && c->names_known == targets_later_names(cache->targets)))
+		return c;
+	cache->find_labels(cache->arg, p->pid);
+	set = find_set(cache, p, known);
+	return set == TARGET_NONE ? NULL : get(cache, set, *known, false);
+}
+
 struct cached_decision *decision_cache_peek(const struct decision_cache *cache, uint32_t set,
 					    bool known)
 {
-	return hashmap_get(&cache->entries, key_of(set, known));
+	return hashmap_get(&cache->entries, key_of(set, known, false));
 }
 
 const struct decision *decision_cache_find(const struct decision_cache *cache, uint32_t set)
 {
-	const struct cached_decision *c = hashmap_get(&cache->entries, key_of(set, true));
+	static const bool orders[][2] = {
+		{true, false}, {false, false}, {true, true}, {false, true}};
+	const struct cached_decision *c = NULL;
 
-	if (!c)
-		c = hashmap_get(&cache->entries, key_of(set, false));
+	for (uint32_t i = 0; !c && i < sizeof(orders) / sizeof(*orders); i++)
+		c = hashmap_get(&cache->entries, key_of(set, orders[i][0], orders[i][1]));
 	return c ? &c->d : NULL;
 }
 
@@ -214,7 +268,8 @@ void decision_cache_sweep(struct decision_cache *cache, bool (*used)(void *arg, 
 	for (uint32_t i = 0; i < w.n; i++) {
 		cache->changed -= !!w.unused[i]->rate_until_ns + !!w.unused[i]->drop_until_ns +
 				  !!w.unused[i]->more_until_ns;
-		hashmap_del(&cache->entries, key_of(w.unused[i]->d.set, w.unused[i]->d.known));
+		hashmap_del(&cache->entries,
+			    key_of(w.unused[i]->d.set, w.unused[i]->d.known, w.unused[i]->early));
 		free_decision(w.unused[i]);
 	}
 	targets_sweep(cache->targets, has_decision, cache);

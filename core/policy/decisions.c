@@ -71,13 +71,9 @@ static void decide(struct decisions *s, struct tracked *t)
 {
 	struct target_process p = tracked_target(t);
 	struct cached_decision *c = NULL;
-	uint32_t set;
 
 	if (!t->kernel) {
-		set = targets_labels(s->o.targets, &p, &t->known);
-		targets_forget_change(s->o.targets, t->pid);
-		if (set != TARGET_NONE)
-			c = decision_cache_get(&s->cache, set, t->known);
+		c = decision_cache_get(&s->cache, &p, &t->known);
 		s->missed |= !c;
 	}
 	set_decision(s, t, c, false);
@@ -577,6 +573,8 @@ int decisions_new(struct decisions **ret, const struct decisions_options *o)
 	(*ret)->o = *o;
 	(*ret)->cache = (struct decision_cache){.targets = o->targets,
 						.decide = o->decide,
+						.decide_early = o->decide_early,
+						.find_labels = o->find_labels,
 						.arg = o->arg,
 						.unknown_keep = o->unknown_keep};
 	return 0;

@@ -17,6 +17,9 @@ struct decisions;
 struct decisions_options {
 	struct targets *targets; /* borrowed */
 	decide_fn *decide;
+	/* As in struct decision_cache. */
+	decide_early_fn *decide_early;
+	void (*find_labels)(void *arg, pid_t pid);
 	bool unknown_keep; /* as in struct decision_cache */
 	/* Called when a process has another decision, or none (NULL): it ended, or memory is
 	 * missing. inherited: it has its parent's decision since the fork. If it does not return 0,

@@ -153,6 +153,22 @@ void discoveries_process(struct discoveries *s, const struct fusee_process_event
 	send_each(s, &e);
 }
 
+void discoveries_find_labels(struct discoveries *s, pid_t pid)
+{
+	const struct fusee_process_event event = {
+		.size = sizeof(event), .kind = FUSEE_PROCESS_LABELS, .pid = (uint32_t)pid};
+
+	for (struct entry *e = s->first; e; e = e->next)
+		if (targets_lack_labels(s->context.targets, pid, discovery_source(e->discovery)) &&
+		    discovery_has_process(e->discovery))
+			discovery_process(e->discovery, &event);
+}
+
+void discoveries_set_early(struct discoveries *s, bool early)
+{
+	s->context.early = early;
+}
+
 void discoveries_metrics(const struct discoveries *s)
 {
 	for (const struct entry *e = s->first; e; e = e->next)

@@ -18,6 +18,9 @@ void discoveries_set_profiles(struct discoveries *,
 			      int (*take)(void *arg, const struct fusee_pprof *, char *why,
 					  uint32_t cap),
 			      void *arg);
+/* Whether discoveries_find_labels() will be called for the processes whose labels are needed. If
+ * not, as at first, instances find them all at once. */
+void discoveries_set_early(struct discoveries *, bool early);
 /* changed(arg) is called after an instance has changed targets, but not after a process event. */
 void discoveries_on_change(struct discoveries *, void (*changed)(void *arg), void *arg);
 void discoveries_free(struct discoveries *); /* with all instances; NULL is fine */
@@ -31,6 +34,8 @@ void discoveries_remove(struct discoveries *, struct discovery *);
  * discoveries_settle(), or before an event of its parent; it is not if the child's exec or exit
  * comes first. The exec of a process that has ended meanwhile is passed as its exit. */
 void discoveries_process(struct discoveries *, const struct fusee_process_event *);
+/* Has the labels found that the process's targets lack: targets_lack_labels(). */
+void discoveries_find_labels(struct discoveries *, pid_t);
 /* Passes the forks that wait; after each drain of process events. */
 void discoveries_settle(struct discoveries *);
 /* Once a second: repeats the events that an instance answered with -ENOMEM, as EXEC, or as EXIT

@@ -319,7 +319,7 @@ static int host_put(struct fusee_instance *in, const struct fusee_target *t)
 		return -EPERM;
 	r = targets_put(d->context->targets, d->source, t, &why);
 	if (!r)
-		return 0;
+		return !d->context->early && FUSEE_HAS(t, later) && t->later.n;
 	metric_add("discovery_targets_refused_total",
 		   "Total number of targets of a discovery instance that were refused.",
 		   METRIC_LABELS("instance", name_of(d), "reason",

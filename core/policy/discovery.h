@@ -30,6 +30,7 @@ struct discovery_context {
 	/* Targets have changed, not by a process event. May be NULL. */
 	void (*changed)(void *arg);
 	void *changed_arg;
+	bool early; /* labels that a target names as `later` need not be found at once */
 	/* The instance whose callback runs, or NULL: host calls of others fail with -EPERM. */
 	struct discovery *running;
 };

@@ -176,6 +176,9 @@ void profiler_drain(struct profiler *, uint64_t until_ns);
 /* To be called after a drain that had all records up to now: ends the further readings that follow
  * a wake by the BPF programs, if no selected process has code that they may not know. */
 void profiler_end_looks(struct profiler *);
+/* Writes what is known of the file that the process runs: the digits of its build ID, and its
+ * compiler; "" stays where the file does not say it. false: nothing is known yet. */
+bool profiler_program(const struct profiler *, pid_t, char build_id[129], char compiler[256]);
 /* Takes the worker's answers and unwinds the samples that wait for them. */
 void profiler_dispatch(struct profiler *);
 /* Disables sampling and drains the remaining records. Samples may still wait for the worker:

@@ -34,6 +34,13 @@ int target_check(const struct fusee_target *given, struct fusee_target *t, const
 		wrong = "a target does not state what it matches by";
 	else if (t->labels.n && t->labels.stride < sizeof(struct fusee_label))
 		wrong = "a target's labels have no stride";
+	else if (t->later.n &&
+		 (t->later.stride < sizeof(struct fusee_str) || t->match != FUSEE_MATCH_PID))
+		wrong = "a target's later labels have no stride, or it does not match by pid";
+	for (uint32_t i = 0; !wrong && i < t->later.n; i++)
+		if (!labelset_name(*FUSEE_AT(struct fusee_str, t->later, i)))
+			wrong = "a later label's name is not of letters, digits and '_', or too "
+				"long";
 	for (uint32_t i = 0; !wrong && i < t->labels.n; i++) {
 		const struct fusee_label *l = FUSEE_AT(struct fusee_label, t->labels, i);
 
@@ -152,6 +159,7 @@ struct target_entry *target_entry_new(struct targets *ts, const struct fusee_tar
 		return NULL;
 	e->t = own;
 	e->t.labels = (struct fusee_table){e->labels, d.n, sizeof(e->labels[0])};
+	e->lacks = t->later.n;
 	e->bytes = (uint32_t)(d.n * sizeof(e->labels[0]) + b->len);
 	at = memcpy(&e->labels[d.n], b->p, b->len);
 	point(&e->t.key, &at);
@@ -170,8 +178,8 @@ bool target_entry_equal(const struct target_entry *a, const struct target_entry 
 {
 	const struct fusee_target *x = &a->t, *y = &b->t;
 
-	if (x->match != y->match || x->pid != y->pid || x->pid_start_ticks != y->pid_start_ticks ||
-	    !str_equal(x->cgroup, y->cgroup) ||
+	if (a->lacks != b->lacks || x->match != y->match || x->pid != y->pid ||
+	    x->pid_start_ticks != y->pid_start_ticks || !str_equal(x->cgroup, y->cgroup) ||
 	    !str_equal(x->match_label.key, y->match_label.key) ||
 	    !str_equal(x->match_label.str, y->match_label.str) || x->labels.n != y->labels.n)
 		return false;

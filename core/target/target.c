@@ -123,7 +123,7 @@ int targets_put(struct targets *ts, uint32_t source, const struct fusee_target *
 
 	if (err)
 		return err;
-	s = source_of(ts, source);
+	s = target_note_later(ts, &t) ? NULL : source_of(ts, source);
 	e = s ? target_entry_new(ts, &t) : NULL;
 	return e ? put_entry(ts, &t, e, s) : -ENOMEM;
 }
@@ -292,8 +292,9 @@ int targets_new(struct targets **ret)
 	if (!ts)
 		return -ENOMEM;
 	uname(&machine);
-	if (set_value(ts->host, machine.nodename) || set_value(ts->kernel, machine.release)) {
-		free(ts);
+	if (set_value(ts->host, machine.nodename) || set_value(ts->kernel, machine.release) ||
+	    dict_init(&ts->later.names) || dict_init(&ts->later.keys)) {
+		targets_free(ts);
 		return -ENOMEM;
 	}
 	ts->generation = 1;
@@ -322,6 +323,8 @@ void targets_free(struct targets *ts)
 	hashmap_fini(&ts->matches);
 	labelsets_fini(&ts->sets);
 	user_budget_fini(&ts->texts);
+	dict_fini(&ts->later.names);
+	dict_fini(&ts->later.keys);
 	buf_fini(&ts->text);
 	free(ts->found);
 	free(ts);

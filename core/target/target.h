@@ -83,6 +83,14 @@ void targets_set_labels(struct targets *, const struct target_labels *);
  */
 uint32_t targets_labels(struct targets *, const struct target_process *, bool *known);
 
+/* Whether a target of the pid, of that source (0: of any), lacks labels that its source named as
+ * `later`. */
+bool targets_lack_labels(const struct targets *, pid_t pid, uint32_t source);
+/* Whether a label of this name may be another once processes have these labels. */
+bool targets_may_change(const struct targets *, struct fusee_str name);
+/* How many names are known of such labels. It grows when targets_may_change() says so of more. */
+uint32_t targets_later_names(const struct targets *);
+
 #define TARGET_OWN UINT32_MAX
 /* Why a process has a label. */
 struct target_origin {

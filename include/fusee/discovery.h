@@ -30,6 +30,9 @@ struct fusee_target {
 	struct fusee_str cgroup;        /* path from the root of its hierarchy: "/a/b" */
 	struct fusee_label match_label; /* a text label, such as container_id */
 	struct fusee_table labels;      /* struct fusee_label, text labels only */
+	/* 1.0: struct fusee_str: names of labels that it may have besides, and that cost something
+	 * to find. FUSEE_PROCESS_LABELS asks for them. FUSEE_MATCH_PID only. */
+	struct fusee_table later;
 };
 
 enum fusee_process_event_kind {
@@ -41,6 +44,9 @@ enum fusee_process_event_kind {
 	 * was reported before. */
 	FUSEE_PROCESS_EXIT = 4,
 	FUSEE_PROCESS_SYNC = 5, /* every RUNNING process has been reported; pid is 0 */
+	/* 1.0: the labels that were put as `later` are needed: put the target again, with them.
+	 * Never sent for a target without `later`. */
+	FUSEE_PROCESS_LABELS = 6,
 };
 
 struct fusee_process_event {
@@ -65,7 +71,8 @@ struct fusee_discovery_host {
 	 * commit() reports that the instance is in sync. */
 	int (*begin)(struct fusee_instance *);
 	/* Adds or replaces. -EDQUOT: label texts of the process's user, or of all, take too much
-	 * memory; the target has no labels. */
+	 * memory; the target has no labels. 1.0: 1, only of a target with `later`: these labels are
+	 * needed at once, put it again. */
 	int (*put)(struct fusee_instance *, const struct fusee_target *);
 	int (*del)(struct fusee_instance *, struct fusee_str key); /* -ENOENT: no such target */
 	int (*commit)(struct fusee_instance *);

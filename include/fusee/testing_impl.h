@@ -196,7 +196,7 @@ static inline int fusee_testing_put(struct fusee_instance *in, const struct fuse
 					       "%.*s=%.*s ", (int)l->key.len, l->key.p,
 					       (int)l->str.len, l->str.p);
 	}
-	return 0;
+	return FUSEE_HAS(target, later) && target->later.n;
 }
 
 static inline int fusee_testing_begin(struct fusee_instance *in)

@@ -46,6 +46,7 @@ struct fake_watch {
 };
 
 struct fake {
+	bool early; /* set by the test: an event says when `later` labels are needed */
 	struct fusee_host host;
 	struct fusee_sink_host sink;
 	struct fusee_discovery_host discovery;
@@ -417,7 +418,7 @@ FAKE int fake_put(struct fusee_instance *in, const struct fusee_target *t)
 		labels[i].str = fake_copy(FUSEE_AT(struct fusee_label, t->labels, i)->str);
 	}
 	to->t.labels = (struct fusee_table){labels, t->labels.n, sizeof(*labels)};
-	return 0;
+	return t->later.n && !f->early;
 }
 
 FAKE void fake_remove(struct fake *f, uint32_t i)

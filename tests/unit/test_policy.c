@@ -283,3 +283,81 @@ TEST_FOR(labels_without_end, 120)
 	free(text);
 	plan_free(p);
 }
+
+struct requested {
+	const char *later; /* labels that may change */
+	uint32_t n;        /* questions */
+};
+
+static bool may_change(void *arg, struct fusee_str name)
+{
+	struct requested *a = arg;
+
+	a->n++;
+	return is(name, a->later);
+}
+
+/* An answer is used only if the policy has not looked at what may change. */
+TEST(what_a_policy_looks_at)
+{
+	static const struct {
+		const char *body;
+		bool requested, profile;
+	} cases[] = {
+		{"return t.labels.process == 'x'", false, false},
+		{"return t.labels.process ~= 'x'", false, true},
+		{"return t.labels['unit']:match('^postgres') ~= nil and t.labels.team ~= nil", true,
+		 false},
+		{"return t.labels.unit == 'x' and t.labels.team ~= nil", false, false},
+		{"for k, v in pairs(t.labels) do if k == 'team' then return true end end return "
+		 "false",
+		 true, false},
+		{"return t.labels.team:match('a')", true,
+		 false}, /* an error now, but not with the label */
+		{"local l = t.labels return l[1] == nil and l[false] == nil and l.other == 1",
+		 false, false},
+		{"return pcall(function() return t.labels.team:match('a') end)", true, false},
+		{"return false", false, false},
+		{"return nil", false, true},
+		{"return {hz = 'wrong'}", true, false},
+	};
+	struct policy_answer d;
+	char *text;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct plan *p = with_policy(cases[i].body);
+		struct requested a = {.later = "team"};
+		struct policy_watch w = {.may_change = may_change, .arg = &a};
+
+		CHECK(lua_policy_is_early(p));
+		CHECK_INT(lua_policy_ask_early(p, labels, 2, &d, &w), 0);
+		CHECK_INT(w.requested, cases[i].requested);
+		CHECK(cases[i].requested || d.profile == cases[i].profile);
+		a.n = 0; /* a question with all labels is not watched */
+		if (lua_policy_ask(p, labels, 2, &d, &text))
+			free(text);
+		CHECK_INT(a.n, 0);
+		plan_free(p);
+	}
+}
+
+/* Callbacks see refused targets with all their labels; without a policy all are profiled. */
+TEST(no_policy_decides_early_beside_callbacks)
+{
+	static const char *const texts[] = {
+		"sink.box { dir = '/a' }",
+		"sink.box { dir = '/a' } policy(function(t) return false end)\n"
+		"every('1s', function(targets) end)",
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		struct plan *p = config_plan(texts[i]);
+		struct policy_watch w = {0};
+		struct policy_answer d;
+
+		CHECK(!lua_policy_is_early(p));
+		CHECK_INT(lua_policy_ask_early(p, labels, 2, &d, &w), 0);
+		CHECK(w.requested);
+		plan_free(p);
+	}
+}

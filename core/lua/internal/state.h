@@ -39,6 +39,7 @@ struct script {
 	void *owner;                /* for the bindings; NULL while the policy or a callback runs */
 	const char *inside;         /* what runs: "the policy", "every" */
 	struct callback_call *call; /* of the callback that runs; NULL: none runs */
+	struct policy_watch *watch; /* of the policy that runs; NULL: none is watched */
 	uint64_t calls;             /* of callbacks so far */
 	char policy_where[SCRIPT_WHERE]; /* "fusee.lua:9": where the policy was declared */
 	struct dict texts;               /* label texts that the policy returned */

@@ -36,11 +36,19 @@ struct decision {
 typedef int decide_fn(void *arg, const struct fusee_label *, uint32_t n, struct policy_answer *,
 		      char **text);
 
+/* lua_policy_ask_early() */
+typedef int decide_early_fn(void *arg, const struct fusee_label *, uint32_t n,
+			    struct policy_answer *, struct policy_watch *);
+
 struct decision_cache {
 	struct hashmap entries; /* struct cached_decision * */
 	struct targets *targets;
 	decide_fn *decide;
-	void *arg;
+	/* Asks the policy about a process that lacks labels (targets_lack_labels()), and has them
+	 * found. NULL: no process lacks any. */
+	decide_early_fn *decide_early;
+	void (*find_labels)(void *arg, pid_t pid);
+	void *arg; /* of all functions */
 	/* Also decides processes that no discovery instance matched; otherwise they are not
 	 * profiled. */
 	bool unknown_keep;
@@ -71,10 +79,15 @@ struct cached_decision {
 	uint64_t more_until_ns;
 	struct added_label *added; /* texts of labels */
 	bool changed;              /* d differs from what was reported for its processes */
+	bool early;                /* its processes lack labels */
+	bool refuses;              /* early: whatever these are, as far as names_known */
+	uint32_t names_known;      /* targets_later_names() then */
 };
 
-/* The decision for a label set; calls the policy if there is none yet. NULL: no memory. */
-struct cached_decision *decision_cache_get(struct decision_cache *, uint32_t set, bool known);
+/* The decision for a process by its label set; calls the policy if there is none yet. Labels that
+ * the process lacks are found unless the policy refuses it without them. NULL: no memory. */
+struct cached_decision *decision_cache_get(struct decision_cache *, const struct target_process *,
+					   bool *known);
 /* The decision, without calling the policy. NULL: there is none yet. */
 struct cached_decision *decision_cache_peek(const struct decision_cache *, uint32_t set,
 					    bool known);

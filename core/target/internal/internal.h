@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The data and functions that target.c, entry.c, index.c and labels.c share. Only they include
- * this.
+ * The data and functions that target.c, entry.c, index.c, labels.c and later.c share. Only they
+ * include this.
  *
  * An entry is one target of one source. It is in three lists: that of its key (to find the entry
  * again), that of what it matches by (to find the entries that match a process), and that of its
  * source. An entry that is put between targets_begin() and targets_commit() is staged: it is in its
  * lists, so that the commit needs no memory and cannot fail, but no lookup returns it.
  *
- * target.c and labels.c call entry.c and index.c, and all call labelset.c.
+ * target.c and labels.c call entry.c and index.c, and all call labelset.c; target.c calls later.c.
  */
 #ifndef TARGET_INTERNAL_H
 #define TARGET_INTERNAL_H
 
 #include "base/buf.h"
+#include "base/dict.h"
 #include "base/hashmap.h"
 #include "target/labelset.h"
 #include "target/target.h"
@@ -38,6 +39,7 @@ struct target_entry {
 	struct target_entry *next[LISTS], *prev[LISTS];
 	struct target_source *source;
 	bool staged;
+	bool lacks;       /* labels that its source has named as `later` */
 	uint64_t process; /* identity of the process that it matched first; 0: none yet */
 	uint32_t uid;     /* the user who chose the label texts */
 	uint32_t bytes;   /* of that user's budget */
@@ -55,6 +57,13 @@ struct target_source {
 	struct target_list entries;
 };
 
+/* What labels that come later may change. Nothing is removed from it. */
+struct target_later {
+	struct dict names; /* of these labels */
+	struct dict keys;  /* names of labels that targets match by */
+	bool joins;        /* a target matches by one of `names`, or by what follows from them */
+};
+
 struct targets {
 	struct hashmap keys, matches; /* struct target_list, by hash */
 	struct hashmap sources;       /* struct target_source, by id */
@@ -70,6 +79,7 @@ struct targets {
 	const struct target_labels *selected; /* borrowed; NULL: none */
 	struct buf text;                      /* scratch of targets_put() and targets_labels() */
 	struct target_entry **found;          /* scratch of targets_labels() */
+	struct target_later later;
 	size_t nfound, cap;
 	struct target_recent {
 		pid_t pid;
@@ -101,6 +111,8 @@ struct target_entry *target_entry_new(struct targets *, const struct fusee_targe
 /* Equal match and labels; the key is not compared. */
 bool target_entry_equal(const struct target_entry *, const struct target_entry *);
 void target_count_dropped_labels(uint32_t n);
+/* Notes the names in t->later, or that it matches by a label. 0 or -ENOMEM. */
+int target_note_later(struct targets *, const struct fusee_target *t);
 /* The user who chose the texts: of the process, or, without a pid, root. What was looked up for a
  * process last is used for 100 ms. */
 uint32_t target_user(struct targets *, pid_t pid);

@@ -35,6 +35,7 @@ struct entry {
 	bool lacks;      /* that text was never read: labels, or the target, are missing */
 	bool empty;      /* its environment was empty */
 	bool hidden;     /* it has no target as long as its command line is not read */
+	bool later;      /* its environment and its context are not read yet */
 	char *texts;     /* owned: key, value, key, value ..; each terminated */
 };
 
@@ -47,6 +48,8 @@ struct process {
 	uint32_t bucket;  /* where the next tick begins */
 	bool waiting;     /* an entry may have to be read again: else no tick looks for one */
 	struct passwd_cache *passwd;
+	struct fusee_str *later; /* names of labels from the environment and the context */
+	uint32_t nlater;
 	struct entry *buckets[BUCKETS];
 };
 
@@ -56,7 +59,15 @@ static int process_init(void *ctx, struct fusee_instance *in, const struct fusee
 
 	fusee_self_init(ctx, in, host);
 	p->passwd = passwd_open();
-	return p->passwd ? 0 : -ENOMEM;
+	p->later = calloc(1 + p->attributes.n + p->env.n, sizeof(*p->later));
+	if (!p->passwd || !p->later)
+		return -ENOMEM;
+	p->later[p->nlater++] = fusee_text("service_name");
+	FUSEE_FOR_EACH (struct fusee_label, e, p->attributes)
+		p->later[p->nlater++] = e->key;
+	FUSEE_FOR_EACH (struct fusee_label, e, p->env)
+		p->later[p->nlater++] = e->key;
+	return 0;
 }
 
 static void process_fini(void *ctx)
@@ -69,6 +80,7 @@ static void process_fini(void *ctx)
 			free(e->texts);
 			free(e);
 		}
+	free(p->later);
 	passwd_close(p->passwd);
 }
 
@@ -98,6 +110,8 @@ static int put(struct process *p, const struct entry *e)
 	}
 	snprintf(key, sizeof(key), "%u", e->pid);
 	t.key = fusee_text(key);
+	if (e->later)
+		t.later = (struct fusee_table){p->later, p->nlater, sizeof(*p->later)};
 	return p->self.host->discovery->put(p->self.in, &t);
 }
 
@@ -138,8 +152,9 @@ struct labels {
 	uint32_t n;
 };
 
-/* Puts the target of a pid. Takes the labels over. 0 or -errno. */
-static int keep(struct process *p, uint32_t pid, uint64_t start_ticks, struct labels *l)
+/* Puts the target of a pid. Takes the labels over. later: some may be missing. 0; 1: these are
+ * needed at once; or -errno. */
+static int keep(struct process *p, uint32_t pid, uint64_t start_ticks, struct labels *l, bool later)
 {
 	struct entry *e = l->texts.error ? NULL : entry_of(p, pid);
 	int r;
@@ -153,6 +168,7 @@ static int keep(struct process *p, uint32_t pid, uint64_t start_ticks, struct la
 	e->nlabels = l->n;
 	e->start_ticks = start_ticks;
 	e->hidden = false;
+	e->later = later;
 	r = put(p, e);
 	if (r != -EDQUOT)
 		return r;
@@ -173,6 +189,7 @@ static int hide(struct process *p, uint32_t pid)
 	if (!e)
 		return -ENOMEM;
 	e->hidden = e->unread = e->lacks = true;
+	e->later = false;
 	p->waiting = true;
 	return 0;
 }
@@ -239,19 +256,19 @@ static void add_environment(const struct process *p, struct labels *l, const str
 	}
 }
 
-static uint32_t facts_of(const struct process *p)
+static uint32_t facts_of(const struct process *p, bool all)
 {
-	return FACTS_STATUS | FACTS_ENVIRON | (p->cmdline || p->args.n ? FACTS_CMDLINE : 0) |
-	       (p->context ? FACTS_CONTEXT : 0);
+	return FACTS_STATUS | (p->cmdline || p->args.n ? FACTS_CMDLINE : 0) |
+	       (all ? FACTS_ENVIRON : 0) | (all && p->context ? FACTS_CONTEXT : 0);
 }
 
 /* Whether the entry will be read again. */
 static bool may_wait(const struct process *p, const struct entry *e)
 {
-	return e->unread || (e->looked < LOOKS && (p->context || e->empty));
+	return e->unread || (e->looked < LOOKS && !e->later && (p->context || e->empty));
 }
 
-/* Makes the labels of a process and its target. 0 or -errno. */
+/* Makes the labels of a process and its target. 0; 1: it is to be read completely; or -errno. */
 static int label(struct process *p, uint32_t pid, const struct facts *f)
 {
 	struct labels l = {0};
@@ -267,7 +284,7 @@ static int label(struct process *p, uint32_t pid, const struct facts *f)
 		add(&l, "cmdline", f->cmdline);
 	add_attributes(p, &l, f);
 	add_environment(p, &l, f);
-	r = keep(p, pid, f->start_ticks, &l);
+	r = keep(p, pid, f->start_ticks, &l, !f->environ);
 	e = *place_of(p, pid);
 	if (e) {
 		e->unread = e->lacks = f->unread;
@@ -277,13 +294,18 @@ static int label(struct process *p, uint32_t pid, const struct facts *f)
 	return r;
 }
 
-/* Puts or drops the target of a process according to the facts that were read. */
+/* Puts or drops the target of a process according to the facts that were read. As label(). */
 static int take(struct process *p, uint32_t pid, const struct facts *f, bool again)
 {
 	struct entry *e = *place_of(p, pid);
 
 	/* no answer in time: keeps the labels of the same program */
 	if (again && e && f->unread && (!e->hidden || f->no_cmdline)) {
+		if (e->later) { /* it lacks them from now on */
+			e->later = false;
+			e->lacks = true;
+			put(p, e);
+		}
 		e->unread = p->waiting = true;
 		return 0;
 	}
@@ -294,22 +316,52 @@ static int take(struct process *p, uint32_t pid, const struct facts *f, bool aga
 	return matches(&p->args, f->cmdline) ? label(p, pid, f) : drop(p, pid);
 }
 
-/* Reads a process and puts or drops its target. again: it still runs the program of the last
- * reading. */
-static int update(struct process *p, uint32_t pid, bool again)
+enum reading {
+	FIRST = 0, /* of this program: what costs little */
+	ALL = 1,
+	AGAIN = 2, /* it still runs the program of the last reading */
+};
+
+/* Reads a process and puts or drops its target. how: enum reading. As label(). */
+static int read_once(struct process *p, uint32_t pid, uint32_t how)
 {
 	const struct facts_source from = {p->self.host->discovery->process_text, p->self.in};
 	struct facts f;
-	int r = facts_read(&f, pid, facts_of(p), p->passwd, &from);
+	int r = facts_read(&f, pid, facts_of(p, how & ALL), p->passwd, &from);
 
 	if (f.unread)
 		fusee_count_by(&p->self, "texts_unread", "reason", "no answer in time", 1);
 	if (!r)
-		r = take(p, pid, &f, again);
+		r = take(p, pid, &f, how & AGAIN);
 	else if (r != -ENOMEM)    /* the target stays until the core repeats the event */
 		r = drop(p, pid); /* it has ended, or is a kernel thread */
 	facts_free(&f);
 	return r;
+}
+
+static int update(struct process *p, uint32_t pid, uint32_t how)
+{
+	int r = read_once(p, pid, how);
+
+	return r == 1 ? read_once(p, pid, ALL) : r;
+}
+
+/* The labels that the target lacks are needed. The others stay if the process has ended. */
+static int find_labels(struct process *p, uint32_t pid)
+{
+	struct entry *e = *place_of(p, pid);
+	int r;
+
+	if (!e || !e->later)
+		return 0;
+	if (!kill((pid_t)pid, 0) || errno != ESRCH) {
+		r = read_once(p, pid, ALL | AGAIN);
+		e = *place_of(p, pid);
+		if (r == -ENOMEM || !e || !e->later)
+			return r;
+	}
+	e->later = false;
+	return put(p, e);
 }
 
 /* A child has its parent's labels, and lacks what its parent lacks. SDKs exclude the memory of
@@ -319,7 +371,7 @@ static void look_as(struct process *p, const struct entry *parent, struct entry 
 {
 	child->lacks = child->unread = parent->lacks && !p->context;
 	child->empty = parent->empty && !p->context;
-	child->looked = child->lacks || child->empty ? 0 : LOOKS;
+	child->looked = child->lacks || child->empty || child->later ? 0 : LOOKS;
 	p->waiting |= may_wait(p, child);
 }
 
@@ -332,9 +384,12 @@ static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 	char number[16];
 	int r;
 
-	if (!from)
-		return update(p, pid,
-			      false); /* the parent has no target: unknown or not selected */
+	if (from && from->later && p->context) { /* what the child does not have */
+		find_labels(p, parent);
+		from = *place_of(p, parent);
+	}
+	if (!from) /* unknown or not selected */
+		return update(p, pid, FIRST);
 	if (from->hidden)
 		return hide(p, pid);
 	snprintf(number, sizeof(number), "%u", pid);
@@ -345,16 +400,16 @@ static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 		add(&l, key, strcmp(key, "pid") ? value : number);
 		text = value + strlen(value) + 1;
 	}
-	r = keep(p, pid, 0, &l);
+	r = keep(p, pid, 0, &l, from->later);
 	if (*place_of(p, pid))
 		look_as(p, from, *place_of(p, pid));
-	return r;
+	return r == 1 ? find_labels(p, pid) : r;
 }
 
 /* The process executed another program: its context is searched again. */
 static int began(struct process *p, uint32_t pid)
 {
-	int r = update(p, pid, false);
+	int r = update(p, pid, FIRST);
 	struct entry *e = *place_of(p, pid);
 
 	if (e) {
@@ -392,7 +447,7 @@ static int process_tick(void *ctx)
 		}
 	p->waiting = waiting || n == MAX_LOOKS;
 	for (uint32_t i = 0; i < n; i++)
-		if (update(p, pids[i], true) == -ENOMEM)
+		if (update(p, pids[i], ALL | AGAIN) == -ENOMEM)
 			return -ENOMEM;
 	return 0;
 }
@@ -406,7 +461,7 @@ static int exited(struct process *p, uint32_t pid)
 		drop(p, pid);
 		return 0;
 	}
-	return update(p, pid, false);
+	return update(p, pid, FIRST);
 }
 
 static int process_event(void *ctx, const struct fusee_process_event *e)
@@ -418,6 +473,8 @@ static int process_event(void *ctx, const struct fusee_process_event *e)
 		return inherit(p, e->parent, e->pid);
 	case FUSEE_PROCESS_EXIT:
 		return exited(p, e->pid);
+	case FUSEE_PROCESS_LABELS:
+		return find_labels(p, e->pid);
 	case FUSEE_PROCESS_SYNC:
 		return p->self.host->discovery->commit(p->self.in);
 	default:

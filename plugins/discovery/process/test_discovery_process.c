@@ -202,6 +202,67 @@ TEST(texts_that_are_not_read_in_time)
 	fake_free(f);
 }
 
+static bool lacks(struct fake *f, pid_t pid, const char *name)
+{
+	const struct fake_target *t = target_of(f, pid);
+
+	CHECK(t);
+	for (uint32_t i = 0; i < t->t.later.n; i++) {
+		const struct fusee_str *s = FUSEE_AT(struct fusee_str, t->t.later, i);
+
+		if (s->len == strlen(name) && !memcmp(s->p, name, s->len))
+			return true;
+	}
+	return false;
+}
+
+/* The environment is read when its labels are needed; in a child, too. */
+TEST(an_environment_that_is_not_needed_is_not_read)
+{
+	char *const environ[] = {"OTEL_SERVICE_NAME=shop", "V=2", NULL};
+	struct fake *f = begun(
+		fake_new(&fusee_plugin, "env", "version=V", "attributes", "zone=cloud.zone", NULL));
+	pid_t pid = sleeper("my sleep", environ), child = fork();
+
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	f->early = true;
+	fake_late_text = "environ"; /* counts as unread when it is read */
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_EXEC, (uint32_t)pid, 0), 0);
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_FORK, (uint32_t)child, (uint32_t)pid), 0);
+	for (int i = 0; i < 100; i++)
+		CHECK_INT(fake_tick(f), 0);
+	CHECK_INT(fake_count(f, UNREAD), 0);
+	CHECK(lacks(f, pid, "service_name") && lacks(f, pid, "version") && lacks(f, pid, "zone"));
+	CHECK(!lacks(f, pid, "user") && !fake_label(target_of(f, pid), "service_name"));
+	CHECK(lacks(f, child, "version"));
+	/* it is needed, and not read in time: as of any other process */
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_LABELS, (uint32_t)child, 0), 0);
+	CHECK(fake_count(f, UNREAD) > 0 && !lacks(f, child, "version"));
+	CHECK(!fake_label(target_of(f, child), "version"));
+	fake_late_text = NULL;
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_LABELS, (uint32_t)pid, 0), 0);
+	CHECK(!lacks(f, pid, "service_name"));
+	CHECK_STR(fake_label(target_of(f, pid), "service_name"), "shop");
+	CHECK_STR(fake_label(target_of(f, pid), "version"), "2");
+	/* from then on its children have them, too */
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_FORK, 4000000, (uint32_t)pid), 0);
+	CHECK_STR(fake_label(target_of(f, 4000000), "version"), "2");
+	/* it runs another program, and ends before they are needed: other labels stay */
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_EXEC, (uint32_t)pid, 0), 0);
+	CHECK(lacks(f, pid, "version"));
+	end(pid);
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_LABELS, (uint32_t)pid, 0), 0);
+	CHECK(!lacks(f, pid, "version"));
+	CHECK_STR(fake_label(target_of(f, pid), "process"), "sleep");
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_LABELS, 4000001, 0), 0);
+	end(child);
+	fake_free(f);
+}
+
 /* The arguments alone decide whether it is selected: its other texts may come later. */
 TEST(arguments_are_read_and_the_environment_is_not)
 {
