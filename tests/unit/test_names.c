@@ -9,6 +9,7 @@
 #include "names/make.h"
 #include "names/names.h"
 #include "test.h"
+#include "worker/internal/symbolize_reply.h"
 
 static uint32_t quality(const struct symbols *s)
 {
@@ -204,6 +205,57 @@ TEST(damage_is_noticed)
 		names_close(t);
 	}
 	CHECK(same && noticed);
+	symbols_close(s);
+	buf_fini(&b);
+}
+
+/* Three functions, with code of none behind the first. */
+__asm__(".pushsection .text\n .type first, @function\n"
+	"first: ret\n .size first, 1\n .skip 32, 0xcc\n"
+	".globl behind_none\n .type behind_none, @function\n"
+	"behind_none: nop\n ret\n .size behind_none, 2\n"
+	".globl right_behind\n .type right_behind, @function\n"
+	"right_behind: ret\n .size right_behind, 1\n .popsection");
+void behind_none(void);
+void right_behind(void);
+
+/* The table's, which is the worker's, too. */
+static const char *name_of_frame(struct names_table *t, struct symbols *s, uint64_t at)
+{
+	const struct symbols_frame *f;
+	struct worker_symbols answer;
+	struct buf b = {0};
+	uint32_t n;
+	int err = names_find_frame(t, at, &f, &n);
+
+	CHECK_INT(symbolize_reply_write(&b, s, &at, 1), 0);
+	CHECK_INT(symbolize_reply_open(&answer, b.p, b.len, 1), 0);
+	if (!err)
+		CHECK_STR(answer.frames->name, f->name);
+	free((void *)answer.frames);
+	buf_fini(&b);
+	return err ? "-" : f->name;
+}
+
+TEST(where_a_function_begins)
+{
+	struct names_table *t;
+	struct symbols *s;
+	struct buf b = {0};
+	extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+	const uint64_t at = (uintptr_t)behind_none - (uintptr_t)__ehdr_start,
+		       next = (uintptr_t)right_behind - (uintptr_t)__ehdr_start;
+
+	make(&b, true, &s);
+	CHECK_INT(names_open(&t, memory_with(b.p, b.len), 0, b.len), 0);
+	CHECK_STR(name_of_frame(t, s, at), "behind_none");
+	CHECK_STR(name_of_frame(t, s, at - 1), "behind_none"); /* it returns to its beginning */
+	CHECK_STR(name_of_frame(t, s, at + 1), "behind_none"); /* a function ends before the next */
+	CHECK_STR(name_of_frame(t, s, next), "right_behind");
+	CHECK_STR(name_of_frame(t, s, at - 33), "first");
+	CHECK_INT(*name_of_frame(t, s, at - 2), '+');
+	CHECK_INT(*name_of_frame(t, s, UINT64_MAX), '-');
+	names_close(t);
 	symbols_close(s);
 	buf_fini(&b);
 }
