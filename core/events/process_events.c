@@ -292,6 +292,7 @@ static bool is_end(const struct task *t)
 {
 	pid_t pid = (pid_t)t->pid;
 
+	procfs_keep(pid);     /* the handler reads the same */
 	if (t->pid == t->tid) /* mostly it has ended by now */
 		return (kill(pid, 0) && errno == ESRCH) || procfs_living_thread(pid) == pid;
 	return procfs_is_leaderless(pid) && procfs_is_exiting(pid);
@@ -301,7 +302,6 @@ static void report_record(struct process_events *e, const struct perf_event_head
 {
 	uint64_t time = event_time(h);
 	struct task t = {0};
-	bool process;
 
 	if (h->type == PERF_RECORD_LOST) {
 		e->on.lost(e->on.arg);
@@ -310,14 +310,14 @@ static void report_record(struct process_events *e, const struct perf_event_head
 	if (h->size < sizeof(*h) + 8)
 		return;
 	memcpy(&t, h + 1, h->size < sizeof(*h) + sizeof(t) ? 8 : sizeof(t));
-	process = is_pid(t.pid) && t.pid == t.tid;
-	if (h->type == PERF_RECORD_FORK && process && t.pid != t.ppid)
+	if (h->type == PERF_RECORD_FORK && is_pid(t.pid) && t.pid == t.tid && t.pid != t.ppid)
 		e->on.forked(e->on.arg, (pid_t)t.pid, is_pid(t.ppid) ? (pid_t)t.ppid : 0, time);
 	else if (h->type == PERF_RECORD_EXIT && is_pid(t.pid) && is_end(&t))
 		e->on.exited(e->on.arg, (pid_t)t.pid, time);
 	else if (h->type == PERF_RECORD_COMM && is_pid(t.pid) &&
 		 h->misc & PERF_RECORD_MISC_COMM_EXEC)
 		e->on.execed(e->on.arg, (pid_t)t.pid, comm_of(h), time);
+	procfs_keep(0);
 }
 
 /* Refreshes and queues the rings of all CPUs. */

@@ -346,12 +346,16 @@ pid_t procfs_living_thread(pid_t pid)
 	struct search s = {0};
 	bool has;
 
-	if (kept && kept->has_leader)
+	if (kept && (kept->has_leader || kept->has_none))
 		return pid;
-	if (!has_memory(pid, &has) && !has)
-		procfs_each_thread(pid, find_living, &s);
-	else if (kept)
+	if (!has_memory(pid, &has) && !has) {
+		bool all = !procfs_each_thread(pid, find_living, &s);
+
+		if (kept)
+			kept->has_none = all && !s.found;
+	} else if (kept) {
 		kept->has_leader = true;
+	}
 	return s.found ? s.found : pid;
 }
 
@@ -389,7 +393,7 @@ ssize_t procfs_exe(pid_t pid, char *exe, size_t cap)
 		memcpy(exe, kept->exe, kept->exe_len + 1);
 		return (ssize_t)kept->exe_len;
 	}
-	n = read_exe(pid, exe, cap);
+	n = kept && kept->has_none ? -ENOENT : read_exe(pid, exe, cap);
 	if (n == -ENOENT) { /* its first thread has ended, or it has no memory */
 		pid_t thread = procfs_living_thread(pid);
 

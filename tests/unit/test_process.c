@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 
 #include "process/process.h"
 #include "process/procfs.h"
@@ -313,6 +314,39 @@ TEST(what_is_read_is_kept)
 	CHECK_INT(procfs_exe(pid, again, sizeof(again)), -ENOENT);
 	CHECK_INT(procfs_identity(pid, &other), -ESRCH);
 	CHECK(procfs_user(pid, &user) < 0);
+}
+
+static unsigned exes_read; /* system calls */
+
+ssize_t readlink(const char *path, char *to, size_t cap)
+{
+	exes_read += strstr(path, "/exe") != NULL;
+	return syscall(SYS_readlink, path, to, cap);
+}
+
+/* Nor is a process read again that was found to have ended, before it is waited for. */
+TEST(an_end_is_kept)
+{
+	char exe[4096];
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	CHECK(!waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT));
+	exes_read = 0;
+	CHECK_INT(procfs_exe(pid, exe, sizeof(exe)), -ENOENT);
+	CHECK_INT(procfs_exe(pid, exe, sizeof(exe)), -ENOENT);
+	CHECK_INT(exes_read, 2);
+	procfs_keep(pid);
+	CHECK_INT(procfs_living_thread(pid), pid);
+	CHECK_INT(procfs_exe(pid, exe, sizeof(exe)), -ENOENT);
+	CHECK_INT(exes_read, 2);
+	CHECK(procfs_exe(getpid(), exe, sizeof(exe)) > 0);
+	CHECK_INT(exes_read, 3);
+	procfs_keep(0);
+	CHECK_INT(procfs_exe(pid, exe, sizeof(exe)), -ENOENT);
+	CHECK_INT(exes_read, 4);
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
 }
 
 TEST(own_mappings_open)

@@ -11,6 +11,7 @@
 struct kept {
 	pid_t pid;         /* 0: none */
 	bool has_leader;   /* its first thread has memory */
+	bool has_none;     /* no thread of it has memory: it ended, or is of the kernel */
 	bool has_users;    /* real and effective are known */
 	uint64_t identity; /* 0: not known */
 	uint64_t cgroup;   /* with has_users; 0: not known */
