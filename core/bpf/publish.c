@@ -130,6 +130,7 @@ int bpf_publish(struct bpf_sampler *b, struct published *p, const struct publica
 	if (!p->chunk)
 		return -ENOSPC;
 	p->process = what->process;
+	slabs_drop_replaced(b);
 	r = write_list(b, p, what);
 	if (!r)
 		r = set_pid_entry(b, p);

@@ -549,7 +549,7 @@ void bpf_sampler_fill_half(struct bpf_sampler *b, bool half)
 bool bpf_sampler_is_half_full(const struct bpf_sampler *b)
 {
 	return b->chunks.nfree < (b->chunks.n - 1) / 2 ||
-	       b->slabs.used_words > (uint64_t)b->slabs.n * SLAB_WORDS / 2;
+	       b->slabs.room.used_words > (uint64_t)b->slabs.n * SLAB_WORDS / 2;
 }
 
 void bpf_sampler_stats(struct bpf_sampler *b, struct bpf_sampler_stats *s)
@@ -567,7 +567,7 @@ void bpf_sampler_stats(struct bpf_sampler *b, struct bpf_sampler_stats *s)
 			sum_ticks(bpf_object__find_map_fd_by_name(probes_at(b, i)->object,
 								  "sampler_counts"),
 				  s->ticks);
-	s->table_bytes = b->slabs.used_words * 4 +
+	s->table_bytes = b->slabs.room.used_words * 4 +
 			 (uint64_t)(b->frames.n - b->frames.nfree) * FRAME_BYTES;
 	s->table_cap = (uint64_t)b->slabs.n * SLAB_BYTES + (uint64_t)b->frames.n * FRAME_BYTES;
 	s->pages = b->frames.counts;

@@ -37,82 +37,6 @@ struct table_source {
 	uint32_t unwinder;     /* .. and who has made them */
 };
 
-/* ---- room for tables ---- */
-
-static int add_hole(struct bpf_sampler *b, uint32_t i, struct slab_hole hole)
-{
-	if (b->slabs.nholes == b->slabs.holes_cap) {
-		uint32_t cap = b->slabs.holes_cap ? b->slabs.holes_cap * 2 : 16;
-		struct slab_hole *holes = realloc(b->slabs.holes, cap * sizeof(*holes));
-
-		if (!holes)
-			return -ENOMEM;
-		b->slabs.holes = holes;
-		b->slabs.holes_cap = cap;
-	}
-	memmove(&b->slabs.holes[i + 1], &b->slabs.holes[i], (b->slabs.nholes - i) * sizeof(hole));
-	b->slabs.holes[i] = hole;
-	b->slabs.nholes++;
-	return 0;
-}
-
-static void remove_hole(struct bpf_sampler *b, uint32_t i)
-{
-	memmove(&b->slabs.holes[i], &b->slabs.holes[i + 1],
-		(b->slabs.nholes - i - 1) * sizeof(b->slabs.holes[0]));
-	b->slabs.nholes--;
-}
-
-/* Where in the hole `words` fit without crossing more chunks than they must; UINT32_MAX: not. */
-static uint32_t fit(const struct slab_hole *h, uint32_t words)
-{
-	uint32_t at = h->at, room = SLAB_WORDS - at % SLAB_WORDS;
-
-	if (words > room && at % SLAB_WORDS)
-		at += room;
-	return at - h->at + (uint64_t)words <= h->words ? at : UINT32_MAX;
-}
-
-static int alloc_words(struct bpf_sampler *b, uint32_t words, uint32_t *ret)
-{
-	for (uint32_t i = 0; i < b->slabs.nholes; i++) {
-		struct slab_hole h = b->slabs.holes[i], behind;
-		uint32_t at = fit(&h, words);
-
-		if (at == UINT32_MAX)
-			continue;
-		behind = (struct slab_hole){at + words, h.at + h.words - at - words};
-		b->slabs.holes[i].words = at - h.at;
-		if (behind.words && add_hole(b, i + 1, behind))
-			b->slabs.used_words += behind.words; /* leaked: no memory for the hole */
-		if (!b->slabs.holes[i].words)
-			remove_hole(b, i);
-		b->slabs.used_words += words;
-		*ret = at;
-		return 0;
-	}
-	return -ENOSPC;
-}
-
-static void free_words(struct bpf_sampler *b, uint32_t at, uint32_t words)
-{
-	uint32_t i = 0;
-
-	while (i < b->slabs.nholes && b->slabs.holes[i].at < at)
-		i++;
-	if (add_hole(b, i, (struct slab_hole){at, words}))
-		return;
-	b->slabs.used_words -= words;
-	if (i + 1 < b->slabs.nholes && at + words == b->slabs.holes[i + 1].at) {
-		b->slabs.holes[i].words += b->slabs.holes[i + 1].words;
-		remove_hole(b, i + 1);
-	}
-	if (i && b->slabs.holes[i - 1].at + b->slabs.holes[i - 1].words == at) {
-		b->slabs.holes[i - 1].words += b->slabs.holes[i].words;
-		remove_hole(b, i);
-	}
-}
-
 /* ---- tables of files ---- */
 
 static uint64_t table_key(uint32_t file, uint32_t unwinder)
@@ -128,6 +52,12 @@ static uint64_t words_key(uint64_t process, uint32_t unwinder)
 static uint64_t made_key(uint64_t id)
 {
 	return 1ull << 62 | id;
+}
+
+/* Of a table for which the file has another now, while lists of mappings name it. */
+static uint64_t replaced_key(uint64_t key)
+{
+	return 1ull << 61 | key;
 }
 
 static void mark(struct bpf_sampler *b, uint64_t key)
@@ -204,14 +134,79 @@ static void drop_table(struct bpf_sampler *b, uint64_t key)
 	keep_pages(b, p);
 	if (p->paged)
 		pages_remove(b, &p->pages);
-	free_words(b, p->at, p->room);
+	slab_room_give(&b->slabs.room, p->at, p->room);
 	table_free(b, p);
 }
 
 void bpf_publish_forget_file(struct bpf_sampler *b, uint32_t file)
 {
-	for (uint32_t i = 0; b && i < FILES_MAX_UNWINDERS; i++)
+	for (uint32_t i = 0; b && i < FILES_MAX_UNWINDERS; i++) {
 		drop_table(b, table_key(file, i));
+		drop_table(b, replaced_key(table_key(file, i)));
+	}
+}
+
+/* ---- tables that are replaced ---- */
+
+static bool is_named(const struct bpf_sampler *b, uint32_t id)
+{
+	for (uint32_t e = 1; e < b->chunks.n; e++) {
+		const struct map_chunk *c = &b->chunks.at[e];
+
+		for (uint32_t i = 0; i < c->n; i++)
+			for (uint32_t t = 0; t < SAMPLER_TABLES; t++)
+				if (c->mappings[i].table[t].id == id)
+					return true;
+	}
+	return false;
+}
+
+struct unnamed {
+	const struct bpf_sampler *b;
+	uint32_t all, n; /* tables that are replaced; of them, those to be dropped */
+	uint64_t keys[16];
+};
+
+static void note_unnamed(void *arg, uint64_t key, void *value)
+{
+	struct unnamed *u = arg;
+
+	if (key >> 61 != 1)
+		return;
+	u->all++;
+	if (u->n < sizeof(u->keys) / sizeof(*u->keys) &&
+	    !is_named(u->b, ((struct slab_table *)value)->id))
+		u->keys[u->n++] = key;
+}
+
+void slabs_drop_replaced(struct bpf_sampler *b)
+{
+	struct unnamed u = {.b = b};
+
+	if (!b->slabs.nreplaced)
+		return;
+	hashmap_each(&b->slabs.tables, note_unnamed, &u);
+	for (uint32_t i = 0; i < u.n; i++)
+		drop_table(b, u.keys[i]);
+	b->slabs.nreplaced = u.all - u.n;
+}
+
+/* The table of this key, unless the file has another inspection now. Lists of mappings, and so
+ * walks, name the earlier table until they have been written again: it keeps its place, under
+ * another key. */
+static struct slab_table *current(struct bpf_sampler *b, uint64_t key, const struct inspection *of)
+{
+	struct slab_table *p = hashmap_get(&b->slabs.tables, key);
+	uint64_t older = replaced_key(key);
+
+	if (!p || !p->source || !of || p->source == of || hashmap_get(&b->slabs.tables, older) ||
+	    hashmap_put(&b->slabs.tables, older, p))
+		return p;
+	keep_pages(b, p);
+	p->used = UINT64_MAX; /* it is not evicted */
+	hashmap_del(&b->slabs.tables, key);
+	b->slabs.nreplaced++;
+	return NULL;
 }
 
 struct oldest {
@@ -245,12 +240,12 @@ static bool evict(struct bpf_sampler *b)
 
 static int make_room(struct bpf_sampler *b, uint32_t words, uint32_t *at)
 {
-	int r = alloc_words(b, words, at);
+	int r = slab_room_take(&b->slabs.room, words, at);
 
 	if (r)
 		mark_used(b);
 	while (r == -ENOSPC && evict(b))
-		r = alloc_words(b, words, at);
+		r = slab_room_take(&b->slabs.room, words, at);
 	return r;
 }
 
@@ -351,7 +346,7 @@ static struct slab_table *table_new(struct bpf_sampler *b, uint64_t key,
 			pages_remove(b, &p->pages);
 	}
 	if (*r) {
-		free_words(b, p->at, p->room);
+		slab_room_give(&b->slabs.room, p->at, p->room);
 		table_free(b, p);
 		return NULL;
 	}
@@ -368,7 +363,7 @@ static void use(struct bpf_sampler *b, struct slab_table *p, struct slab_range *
 static int place(struct bpf_sampler *b, uint64_t key, const struct table_source *from,
 		 struct slab_range *ret)
 {
-	struct slab_table *p = hashmap_get(&b->slabs.tables, key);
+	struct slab_table *p = current(b, key, from->of);
 	int r = 0;
 
 	*ret = (struct slab_range){0};
@@ -471,6 +466,7 @@ void slabs_load_required(struct bpf_sampler *b)
 					      __ATOMIC_RELAXED);
 	b->frames.nrequired = now;
 	hashmap_each(&b->slabs.tables, load_required, &w);
+	slabs_drop_replaced(b);
 }
 
 static void keep_table(void *arg, uint64_t key, void *value)
@@ -492,7 +488,7 @@ void bpf_sampler_keep_pages(struct bpf_sampler *b)
 int slabs_init(struct bpf_sampler *b)
 {
 	/* word 0 is in no table, so that a table's place is never 0 */
-	return add_hole(b, 0, (struct slab_hole){1, b->slabs.n * SLAB_WORDS - 1});
+	return slab_room_init(&b->slabs.room, SLAB_WORDS, 1, b->slabs.n * SLAB_WORDS - 1);
 }
 
 static void free_table(void *arg, uint64_t key, void *value)
@@ -511,5 +507,5 @@ void slabs_fini(struct bpf_sampler *b)
 {
 	hashmap_each(&b->slabs.tables, free_table, NULL);
 	hashmap_fini_free(&b->slabs.tables);
-	free(b->slabs.holes);
+	slab_room_fini(&b->slabs.room);
 }

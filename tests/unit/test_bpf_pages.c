@@ -481,7 +481,7 @@ TEST_IN_WORLD(random_pages, 12 * FUSEE_PAGE_WORDS + 77)
 	for (uint32_t f = 0; f < FILES; f++)
 		bpf_publish_forget_file(&w->b, f + 1);
 	CHECK_INT(w->b.frames.nfree, FRAMES);
-	CHECK_INT(w->b.slabs.used_words, 0);
+	CHECK_INT(w->b.slabs.room.used_words, 0);
 }
 
 /* ---- readers that run meanwhile ---- */
@@ -601,6 +601,46 @@ TEST_IN_WORLD(readers_on_other_cpus, 12 * FUSEE_PAGE_WORDS)
 
 /* A table of memory without a file is copied: what it was made of may go. */
 /* Code that is made anew all the time: copies of tables that no process uses are freed. */
+/* A file's table is made again while two lists of mappings name it: where the second says it is,
+ * the earlier table stays until that list is written, too. */
+TEST_IN_WORLD(tables_that_are_made_again, 3 * FUSEE_PAGE_WORDS)
+{
+	struct inspection again = {.refs = 1};
+	struct map_chunk chunks[3] = {0};
+	struct slab_range older;
+	uint32_t entry;
+
+	w->b.chunks.at = chunks;
+	w->b.chunks.n = 3;
+	place(w, 0);
+	older = w->at[0];
+	for (int e = 1; e < 3; e++) {
+		chunks[e].n = 1;
+		chunks[e].mappings[0].table[0] = older;
+	}
+	w->files[0].inspection = &again;
+	place(w, 0);
+	CHECK(w->at[0].id != older.id && w->at[0].at != older.at);
+	CHECK_INT(count_present(w, 0), 3);
+	chunks[1].mappings[0].table[0] = w->at[0];
+	slabs_drop_replaced(&w->b);
+	for (int page = 0; page < 3; page++) { /* the second list's table is complete */
+		entry = w->entries[older.at + page];
+		CHECK(entry >> FUSEE_FRAME_BITS ==
+		      w->b.frames.states[entry & ((1u << FUSEE_FRAME_BITS) - 1)].filling);
+	}
+	CHECK_INT(again.refs, 2);
+	CHECK_INT(w->inspection.refs, 2);
+	chunks[2].mappings[0].table[0] = w->at[0];
+	slabs_drop_replaced(&w->b);
+	CHECK_INT(w->inspection.refs, 1);
+	CHECK_INT(w->b.slabs.room.used_words, 3);
+	CHECK_INT(w->b.frames.nfree, FRAMES - 3);
+	bpf_publish_forget_file(&w->b, 1);
+	CHECK_INT(again.refs, 1);
+	w->b.chunks.n = 0;
+}
+
 TEST_IN_WORLD(copies_of_made_tables, 2 * FUSEE_PAGE_WORDS)
 {
 	const uint64_t bytes = 4 * w->slabs[0].n, limit = 4 << 20;

@@ -388,7 +388,7 @@ TEST_IN_WORLD(room, 150000)
 	bpf_publish_withdraw(&w->b, published(p[0]));
 	CHECK_INT(publish(w, p[2]), 0);
 	CHECK(is_published(w, p[2], 0));
-	CHECK_INT(w->b.slabs.used_words, 2 * 150000);
+	CHECK_INT(w->b.slabs.room.used_words, 2 * 150000);
 	/* the first one comes back when there is room again */
 	bpf_publish_withdraw(&w->b, published(p[1]));
 	CHECK_INT(publish(w, p[0]), 0);

@@ -19,6 +19,7 @@
 #include "bpf/probes.h"
 #include "bpf/sampler.h"
 #include "programs/probe_links.h"
+#include "programs/slab_room.h"
 #include "inspection/used_pages.h"
 #include "files/files.h"
 
@@ -36,19 +37,14 @@ struct ring_buffer;
 /* ---- tables.c: unwind tables in the slabs ---- */
 
 /* A free range of words. */
-struct slab_hole {
-	uint32_t at, words;
-};
-
 struct slabs {
-	int fd;                  /* map fusee_slabs; owned by the object */
-	uint32_t n;              /* slabs, of SLAB_WORDS each */
-	struct hashmap tables;   /* file and unwinder -> struct slab_table * */
-	struct slab_hole *holes; /* by address */
-	uint32_t nholes, holes_cap;
-	uint64_t used_words;
-	uint32_t ids;   /* numbers of tables that were given */
-	uint64_t clock; /* publications so far: the measure of which table was used last */
+	int fd;                /* map fusee_slabs; owned by the object */
+	uint32_t n;            /* slabs, of SLAB_WORDS each */
+	struct hashmap tables; /* file and unwinder -> struct slab_table * */
+	struct slab_room room;
+	uint32_t ids;       /* numbers of tables that were given */
+	uint32_t nreplaced; /* tables for which their files have others now */
+	uint64_t clock;     /* publications so far: the measure of which table was used last */
 	uint64_t copied, copied_most; /* bytes of copies of tables; above which unused are freed */
 };
 
@@ -379,6 +375,8 @@ void slabs_fini(struct bpf_sampler *);
 /* The place of the file's table of this unwinder (-1: none), which is written if it is not in the
  * slabs. No table: words 0. 0; -ENOSPC or -errno. */
 int slabs_place(struct bpf_sampler *, const struct file *, int unwinder, struct slab_range *ret);
+/* Frees the tables for which their files have others now, and which no list of mappings names. */
+void slabs_drop_replaced(struct bpf_sampler *);
 /* The place of a table of memory without a file. id: of this content. As above. */
 int slabs_place_made(struct bpf_sampler *, uint64_t id, int unwinder,
 		     const struct inspection_slab *, struct slab_range *ret);
