@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: plugins/unwinders/hotspot/inspect.c plugins/unwinders/hotspot/required.c plugins/unwinders/hotspot/lists.c plugins/unwinders/hotspot/heaps.c
-// sources: plugins/unwinders/hotspot/threads.c plugins/unwinders/hotspot/chunks.c plugins/unwinders/hotspot/fields.c plugins/unwinders/hotspot/thread_names.c plugins/unwinders/hotspot/memory.c plugins/unwinders/hotspot/names.c plugins/unwinders/hotspot/lines.c plugins/unwinders/hotspot/hotspot.bpf.c
+// sources: plugins/unwinders/hotspot/threads.c plugins/unwinders/hotspot/chunks.c plugins/unwinders/hotspot/fields.c plugins/unwinders/hotspot/thread_names.c plugins/unwinders/hotspot/unloads.c plugins/unwinders/hotspot/memory.c plugins/unwinders/hotspot/names.c plugins/unwinders/hotspot/lines.c plugins/unwinders/hotspot/hotspot.bpf.c
 // flags: -Iplugins/unwinders/hotspot
 // clang-format on
 // A libjvm.so and a process that runs it: inspect() of the bytes; then the lists and the heaps of a

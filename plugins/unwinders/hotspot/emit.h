@@ -5,6 +5,7 @@
 #define HOTSPOT_EMIT_H
 
 #include "blob.h"
+#include "classes.h"
 #include "scopes.h"
 #include "state.h"
 
@@ -215,26 +216,45 @@ FUSEE_FN __u64 mix_name(struct fusee_unwind *u, struct near *m, __u64 key, __u64
 	return fusee_mix(fusee_mix(fusee_mix(key, length), first), second);
 }
 
-/* Mixes the names of METHOD and of its class into KEY. */
-static int mix_names(struct fusee_unwind *u, __u32 unused)
+/* What a key has of the name of the class with the method's constant pool. The methods of a class
+ * have it in common, so it is noted if n->generation is read. 0: it cannot be read. */
+FUSEE_FN __u64 class_part(struct fusee_unwind *u, struct near *m, int is_read)
 {
-	__u64 key = u->scratch[KEY], class, symbol;
+	__u64 at = fusee_mix(0x636c617373, m->pool), class, symbol, part;
+	struct fusee_note *k = fusee_note(u, at);
+
+	if (k && holds(u, m, k, is_read))
+		return k->word[CLASS_PART];
+	if (AT(u, &class, m->pool + word(u, HOTSPOT_POOL_HOLDER)) ||
+	    AT(u, &symbol, class + word(u, HOTSPOT_KLASS_NAME)))
+		return 0;
+	part = mix_name(u, m, 0, symbol);
+	k = part && is_read ? make_holding_note(u, m, at) : 0;
+	if (k)
+		k->word[CLASS_PART] = part;
+	return part;
+}
+
+/* Mixes the names of METHOD and of its class into KEY. */
+static int mix_names(struct fusee_unwind *u, __u32 is_read)
+{
+	__u64 key = u->scratch[KEY], part;
 	struct near *m = near(u);
 
-	(void)unused;
 	if (!m)
 		return 0;
 	key = mix_name(u, m, key, m->name);
-	if (!AT(u, &class, m->pool + word(u, HOTSPOT_POOL_HOLDER)) &&
-	    !AT(u, &symbol, class + word(u, HOTSPOT_KLASS_NAME)))
-		key = mix_name(u, m, key, symbol);
+	part = class_part(u, m, is_read);
+	if (part)
+		key = fusee_mix(key, part);
 	u->scratch[KEY] = key;
 	return 0;
 }
 FUSEE_PART(fusee_hotspot_mix_names, mix_names)
 
-/* KEY becomes the key of METHOD, which is emitted if it is new. is_read: read_constants() was
- * called for it. 0; 1: it is emitted with a later sample; -1: it cannot be read. */
+/* KEY becomes the key of METHOD, which is emitted if it is new. is_read: read_constants() and
+ * read_generation() were called for it. 0; 1: it is emitted with a later sample; -1: it cannot be
+ * read. */
 static int name_method(struct fusee_unwind *u, __u32 is_read)
 {
 	struct near *m = near(u);
@@ -248,7 +268,7 @@ static int name_method(struct fusee_unwind *u, __u32 is_read)
 		return -1;
 	key = fusee_mix(fusee_mix(0x6a766d, u->scratch[METHOD]), m->constants);
 	u->scratch[KEY] = fusee_mix(fusee_mix(key, m->pool), m->name);
-	FUSEE_CALL(fusee_hotspot_mix_names, u, 0);
+	FUSEE_CALL(fusee_hotspot_mix_names, u, is_read);
 	return !fusee_emitted(u, HOTSPOT_METHOD, u->scratch[KEY]) && emit_method(u, m);
 }
 FUSEE_PART(fusee_hotspot_name_method, name_method)

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "chunks.h"
+#include "fields.h"
 #include "lists.h"
 #include "thread_names.h"
+#include "unloads.h"
 
 #define MOST_HEAP (1ull << 32) /* bytes of a heap of code; the JVM allows 2 GiB for all */
 #define MOST_BLOCKS 512u       /* reads of memory that one try makes at most */
@@ -132,6 +134,8 @@ static int try_claim(const struct fusee_self *self, uint64_t process, struct hot
 		found |= !jvm->words[HOTSPOT_CHUNK_STACK] && hotspot_find_chunks(m, jvm->words);
 		found |= !jvm->words[HOTSPOT_THREAD_EETOP] &&
 			 hotspot_find_thread_names(m, jvm->words);
+		found |= !hotspot_address(jvm->words + HOTSPOT_UNLOADED) &&
+			 hotspot_find_unloads(m, jvm);
 	}
 	if (found)
 		err = self->host->unwinder->process_slab(self->in, process, jvm->words,

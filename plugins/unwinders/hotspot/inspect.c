@@ -173,6 +173,9 @@ static int make(struct library *l)
 	}
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 		read_list(l, &lists[i]);
+	if (!l->host->file_symbol(l->file, "_ZN11JvmtiExport19_redefinition_countE", &at) &&
+	    at.lo <= UINT32_MAX)
+		l->words[HOTSPOT_TABLE_REDEFINED] = (uint32_t)at.lo;
 	missing = find_missing(l);
 	if (missing)
 		return fusee_fail(l->self, -ENOTSUP, "%s does not describe %s%s%s", not_named,

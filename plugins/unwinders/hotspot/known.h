@@ -11,6 +11,7 @@
 
 #include "blob.h"
 #include "chunk.h"
+#include "classes.h"
 #include "emit.h"
 #include "state.h"
 
@@ -46,13 +47,12 @@ enum {
 
 #define IS_NATIVE_CODE 1ull /* a native method's */
 
-/* Words of a note of an interpreted method, which hold in one walk: what a Method is, several reads
- * would tell. */
+/* Words of a note of an interpreted method: what a Method is, several reads would tell. See
+ * classes.h for how long they hold. */
 enum {
 	METHOD_CODE, /* address of its bytecodes */
 	METHOD_SIZE, /* their bytes */
 	METHOD_KEY,  /* that a frame is pushed with */
-	METHOD_CHECKED,
 };
 
 FUSEE_FN __u64 known_key(const struct fusee_unwind *u)
@@ -89,25 +89,32 @@ FUSEE_FN __u64 method_key(__u64 method)
 	return fusee_mix(0x6d6574686f64, method);
 }
 
-/* Notes the frame of an interpreted method, METHOD, which was named, and has called something. */
-FUSEE_FN void note_interpreted(struct fusee_unwind *u, const struct near *n)
+/* Notes that this return address is in the interpreter. */
+FUSEE_FN void note_interpreter(struct fusee_unwind *u)
 {
 	struct fusee_note *k;
-	unsigned short size;
 
-	if (is_exact(u) || u->scratch[NAME8] != IS_INTERPRETER ||
-	    CONSTANT(u, n, &size, word(u, HOTSPOT_CONST_CODE_SIZE)))
+	if (is_exact(u) || u->scratch[NAME8] != IS_INTERPRETER)
 		return;
 	k = fusee_make_note(u, known_key(u));
 	if (k)
 		k->word[KNOWN_BLOCK] = 0;
-	k = fusee_make_note(u, method_key(u->scratch[METHOD]));
+}
+
+/* Notes METHOD, whose constants are read, and which was named. */
+FUSEE_FN void note_method(struct fusee_unwind *u, struct near *n)
+{
+	struct fusee_note *k;
+	unsigned short size;
+
+	if (CONSTANT(u, n, &size, word(u, HOTSPOT_CONST_CODE_SIZE)))
+		return;
+	k = make_holding_note(u, n, method_key(u->scratch[METHOD]));
 	if (!k)
 		return;
 	k->word[METHOD_CODE] = n->constants + word(u, HOTSPOT_CONST_SIZE);
 	k->word[METHOD_SIZE] = size;
 	k->word[METHOD_KEY] = u->scratch[KEY];
-	k->word[METHOD_CHECKED] = u->time_ns;
 }
 
 /* Is this method still there? */
@@ -142,14 +149,15 @@ static int known_interpreted(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 bcp, sender, w[sizeof(struct interpreted) / 8];
 	const struct interpreted *f = (void *)w;
+	struct near *n = near(u);
 	struct fusee_note *k;
 
 	(void)unused;
-	if (!may_be_interpreted(u) || fusee_read_stack(u, w, sizeof(w) / 8, u->fp - BELOW_FP) ||
-	    !leads_to_caller(u, f))
+	if (!n || !may_be_interpreted(u) ||
+	    fusee_read_stack(u, w, sizeof(w) / 8, u->fp - BELOW_FP) || !leads_to_caller(u, f))
 		return -1;
-	k = fusee_note(u, method_key(f->method));
-	if (!k || k->word[METHOD_CHECKED] != u->time_ns)
+	k = holding_note(u, n, method_key(f->method));
+	if (!k)
 		return -1;
 	bcp = address(u, HOTSPOT_ONE_HEAP) ? f->locals : f->bcp;
 	bcp -= k->word[METHOD_CODE];

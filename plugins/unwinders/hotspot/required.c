@@ -135,4 +135,7 @@ const struct required hotspot_required[REQUIRED] = {
 	{"ZGlobalsForVMStructs", "_ZPointerLoadBadMask", HOTSPOT_ZGC_MASK, FIELD, MAY, 0},
 	{"XGlobalsForVMStructs", "_instance_p", HOTSPOT_OLD_ZGC, STATIC, MAY, 0},
 	{"XGlobalsForVMStructs", "_XAddressBadMask", HOTSPOT_OLD_ZGC_MASK, FIELD, MAY, 0},
+	/* for what is remembered of methods */
+	{"PerfMemory", "_prologue", HOTSPOT_PERF_MEMORY, STATIC, MAY, 0},
+	{"JvmtiExport", "_can_hotswap_or_post_breakpoint", HOTSPOT_MAY_REDEFINE, STATIC, MAY, 0},
 };

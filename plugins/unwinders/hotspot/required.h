@@ -34,7 +34,7 @@ enum required_need {
 	INSTEAD, /* one of two words must be set */
 };
 
-#define REQUIRED 101u
+#define REQUIRED 103u
 
 extern const struct required hotspot_required[REQUIRED];
 
@@ -65,7 +65,8 @@ struct layout {
 extern const struct layout hotspot_layout[LAYOUT_VARIABLES];
 
 /* Words of the table of a library, all vaddrs: of the variables of the layout, then of the entries
- * that are required; 0: there is none. */
-#define HOTSPOT_TABLE_WORDS (LAYOUT_VARIABLES + REQUIRED)
+ * that are required, then of JvmtiExport::_redefinition_count; 0: there is none. */
+#define HOTSPOT_TABLE_REDEFINED (LAYOUT_VARIABLES + REQUIRED)
+#define HOTSPOT_TABLE_WORDS (HOTSPOT_TABLE_REDEFINED + 1)
 
 #endif

@@ -84,6 +84,7 @@ struct near {
 	__u64 constants, pool, name;        /* of METHOD */
 	__u64 fields[CONSTANTS_BYTES / 8];  /* what is at `constants` */
 	__u64 symbol[SYMBOL_BYTES / 8 + 3]; /* see mix_name() */
+	__u64 generation;                   /* see classes.h */
 	__u64 header_at;                    /* see blob.h */
 	__u64 header[HEADER_BYTES / 8];
 	__u32 header_bytes, nfields; /* that were read */

@@ -59,6 +59,7 @@ struct made {
 	struct fusee_claim threads[4]; /* of the file */
 	uint32_t nthreads;
 	bool stripped;
+	uint64_t redefined; /* where JvmtiExport::_redefinition_count is; 0: no symbol says it */
 };
 
 static struct made m;
@@ -121,6 +122,10 @@ static int file_symbol(uint64_t file, const char *name, struct fusee_range *at)
 			at->lo = EXPORTS + 8 * i;
 			return 0;
 		}
+	if (!strcmp(name, "_ZN11JvmtiExport19_redefinition_countE")) {
+		at->lo = m.redefined;
+		return m.redefined ? 0 : -ENOENT;
+	}
 	if (!strncmp(name, "_Z", 2)) {
 		at->lo = !strcmp(name, "_ZN12WorkerThread3runEv") ? WORKER
 			 : !strcmp(name, "_ZN8VMThread3runEv")    ? VM_THREAD
@@ -764,6 +769,186 @@ TEST(other_methods_than_were_known)
 		expected = pushed_without_notes();
 		CHECK(expected != before);
 		CHECK(pushed_with_notes(3) == expected);
+	}
+}
+
+/* What the JVM counts: the table of its counters, behind the variable that leads to it. */
+
+#define COUNTERS 0x1a000
+#define COUNTER_TABLE (COUNTERS + 0x40)
+#define UNLOADED (COUNTER_TABLE + 32 + 64 + 48)
+#define REDEFINED (COUNTERS + 0x10)
+#define MAY_REDEFINE (COUNTERS + 0x18)
+
+static void relist(const struct listed *has, size_t n, const char *const *lacks);
+
+static void put_counter(uint64_t at, int bytes, const char *name, int data)
+{
+	put_int(at, bytes);
+	put_int(at + 4, 20);
+	put_int(at + 12, 'J' | 1 << 8 | 4 << 16 | 2 << 24);
+	put_int(at + 16, data);
+	memcpy(m.memory + at + 20, name, strlen(name) + 1);
+}
+
+/* by_symbol: how often classes were redefined is known, otherwise whether they may be. */
+static void make_counters(bool by_symbol)
+{
+	static const struct listed has[] = {
+		{"PerfMemory", "_prologue", COUNTERS, 1},
+		{"JvmtiExport", "_can_hotswap_or_post_breakpoint", MAY_REDEFINE, 1},
+	};
+	static const char *const lacks[] = {NULL};
+
+	relist(has, 2, lacks);
+	put(COUNTERS, COUNTER_TABLE);
+	put(COUNTER_TABLE, 0x01000201c0c0feca);
+	put_int(COUNTER_TABLE + 8, 32 + 64 + 56); /* bytes in use */
+	put_int(COUNTER_TABLE + 24, 32);
+	put_int(COUNTER_TABLE + 28, 2);
+	put_counter(COUNTER_TABLE + 32, 64, "java.cls.loadedClasses", 48);
+	put_counter(COUNTER_TABLE + 32 + 64, 56, "java.cls.unloadedClasses", 48);
+	put(UNLOADED, 11);
+	put(REDEFINED, 3);
+	m.redefined = by_symbol ? REDEFINED : 0;
+	m.memory[MAY_REDEFINE] = by_symbol;
+	m.jvm = (struct hotspot_jvm){.bias = 0};
+	m.nclaims = 0;
+	CHECK_INT(claim(), 0);
+}
+
+/* The reads of a later walk of b.C.mid's caller A.main and those above it, in a JVM that counts or
+ * does not. */
+static uint32_t reads_of_later_walk(int counts)
+{
+	uint64_t expected;
+
+	make_recursion();
+	if (counts)
+		make_counters(counts == 2);
+	pushed_with_notes(1);
+	begin_at_main();
+	expected = pushed_without_notes();
+	CHECK(pushed_with_notes(2) == expected);
+	CHECK_INT(m.frames, 3);
+	return m.reads;
+}
+
+/* An interpreted method that an earlier walk has read is not read again: two reads for a walk, of
+ * what the JVM counts, take the place of seven for a method. */
+TEST(methods_known_from_earlier_walks)
+{
+	uint32_t reads = reads_of_later_walk(0);
+
+	CHECK_INT(reads_of_later_walk(1), reads - 7 + 2);
+	CHECK_INT(m.jvm.words[HOTSPOT_UNLOADED], UNLOADED);
+	CHECK_INT(m.jvm.words[HOTSPOT_REDEFINED], 0);
+	CHECK_INT(reads_of_later_walk(2), reads - 7 + 2);
+	CHECK_INT(m.jvm.words[HOTSPOT_REDEFINED], REDEFINED);
+}
+
+/* After a class was unloaded, or redefined, the memory of its methods may have others, so nothing
+ * that was noted of any counts. */
+TEST(methods_after_classes_have_changed)
+{
+	for (int what = 0; what < 8; what++) {
+		bool by_symbol = what != 1 && what != 5;
+		uint64_t expected, before, main, other, name;
+
+		make_recursion();
+		make_counters(by_symbol);
+		pushed_with_notes(1);
+		begin_at_main();
+		before = pushed_with_notes(2);
+		memcpy(&main, m.memory + STACK + 0x200 - 24, 8);
+		memcpy(&name, m.memory + main + 88 + 80 + 128 + 24, 8);
+		other = method("A", "more");
+		if (what < 4) { /* another class of the same name, with other methods */
+			memcpy(m.memory + main, m.memory + other, 16);
+			put(STACK + 0x200 - 64, other + 88 + 48 + 3);
+			put(STACK + 0x400 - 64, other + 88 + 48 + 3);
+		} else { /* a class of another name */
+			m.memory[name + 6] = 'Z';
+		}
+		if (what % 4 == 0)
+			put(UNLOADED, 12);
+		else if (what % 4 == 1)
+			m.memory[MAY_REDEFINE] = 1;
+		else if (what % 4 == 2)
+			put(REDEFINED, 4);
+		else /* the counters are no more, as where a JVM ends */
+			m.jvm.words[HOTSPOT_UNLOADED] = MEMORY;
+		expected = pushed_without_notes();
+		CHECK(expected != before);
+		CHECK(pushed_with_notes(3) == expected);
+		CHECK(pushed_with_notes(4) == expected);
+	}
+	/* what the JVM counts is all that is looked at */
+	make_recursion();
+	make_counters(true);
+	begin_at_main();
+	pushed_with_notes(1);
+	put(UNLOADED, 12);
+	CHECK(pushed_with_notes(2) == pushed_without_notes());
+}
+
+/* Two methods of a class have its part of a key in common: three reads less. */
+TEST(methods_of_one_class)
+{
+	uint32_t reads[2];
+
+	for (int same = 0; same < 2; same++) {
+		uint64_t leaf, main;
+
+		memset(notes, 0, sizeof(notes));
+		make();
+		CHECK_INT(claim(), 0);
+		m.native.emitted = is_emitted;
+		memcpy(&leaf, m.memory + STACK + 0x100 - 24, 8);
+		memcpy(&main, m.memory + STACK + 0x200 - 24, 8);
+		if (same)
+			put(main + 88 + 8, leaf + 88 + 80);
+		pushed_with_notes(1);
+		reads[same] = m.reads;
+	}
+	CHECK_INT(reads[1], reads[0] - 3);
+}
+
+/* Tables of counters that say nothing: methods are read in each walk. */
+TEST(counters_that_are_not_there)
+{
+	for (int what = 0; what < 9; what++) {
+		uint64_t expected;
+
+		make_recursion();
+		make_counters(what < 5);
+		CHECK(m.jvm.words[HOTSPOT_UNLOADED]);
+		if (what == 0) /* -XX:-UsePerfData */
+			put(COUNTERS, 0);
+		else if (what == 1)
+			put_int(COUNTER_TABLE, 4711);
+		else if (what == 2) /* another version */
+			m.memory[COUNTER_TABLE + 5] = 3;
+		else if (what == 3)
+			m.memory[UNLOADED - 28] = 'x';
+		else if (what == 4) /* no number of 8 bytes */
+			m.memory[UNLOADED - 48 + 12] = 'B';
+		else if (what == 5) /* neither is known */
+			m.jvm.words[HOTSPOT_MAY_REDEFINE] = m.jvm.words[HOTSPOT_REDEFINED] = 0;
+		else if (what == 6) /* the first has no end */
+			put_int(COUNTER_TABLE + 32, 0);
+		else if (what == 7) /* not so many bytes are in use */
+			put_int(COUNTER_TABLE + 8, 32 + 64 + 40);
+		else
+			put_int(UNLOADED - 48 + 16, 52);
+		m.jvm.words[HOTSPOT_UNLOADED] = 0;
+		m.jvm.next_ns = 0;
+		CHECK_INT(claim(), 0);
+		CHECK_INT(m.jvm.words[HOTSPOT_UNLOADED], 0);
+		begin_at_main();
+		expected = pushed_without_notes();
+		CHECK(pushed_with_notes(1) == expected);
+		CHECK(pushed_with_notes(2) == expected);
 	}
 }
 

@@ -138,7 +138,13 @@ enum hotspot_word {
 	HOTSPOT_TEXT_BYTES,
 	HOTSPOT_NARROW,    /* 1: addresses of objects in objects have 4 bytes */
 	HOTSPOT_IS_MOVING, /* where a byte is 1 while the collector moves objects, in two words */
-	HOTSPOT_FIELD_WORDS = HOTSPOT_IS_MOVING + 2,
+	/* Addresses of what tells that a class was unloaded or redefined, in two words each; 0: it
+	 * is not known. See unloads.c */
+	HOTSPOT_PERF_MEMORY = HOTSPOT_IS_MOVING + 2,    /* PerfMemory::_prologue */
+	HOTSPOT_MAY_REDEFINE = HOTSPOT_PERF_MEMORY + 2, /* a byte, 0: agents cannot */
+	HOTSPOT_REDEFINED = HOTSPOT_MAY_REDEFINE + 2,   /* how often; 0: that byte tells */
+	HOTSPOT_UNLOADED = HOTSPOT_REDEFINED + 2,       /* how many classes */
+	HOTSPOT_FIELD_WORDS = HOTSPOT_UNLOADED + 2,
 	/* the heaps of code */
 	HOTSPOT_NHEAPS = HOTSPOT_FIELD_WORDS,
 	HOTSPOT_FIRST_HEAP,
