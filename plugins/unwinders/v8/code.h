@@ -88,11 +88,12 @@ FUSEE_PART(fusee_v8_find_code, find_code)
 #define REACH (1ull << 31) /* how far code of V8 is from its builtins */
 
 /* Is CODE the code of the frame's function, SHARED? */
-FUSEE_FN int is_of_frame(struct fusee_unwind *u)
+static int is_of_frame(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 data, its;
 	int type;
 
+	(void)unused;
 	if (AT(u, &data, field(u->scratch[CODE], word(u, V8_CODE_DATA))))
 		return 0;
 	type = type_of(u, &data);
@@ -104,6 +105,7 @@ FUSEE_FN int is_of_frame(struct fusee_unwind *u)
 		return 0;
 	return its == u->scratch[SHARED];
 }
+FUSEE_PART(fusee_v8_is_of_frame, is_of_frame)
 
 /* Is word i of the stack an address in the frame's code? CODE and n->instruction are of the call
  * then, and its offset is returned. -1: it is not. What a builtin without a frame has pushed is
@@ -119,7 +121,7 @@ static int is_return(struct fusee_unwind *u, __u32 i)
 		return -1;
 	n->instruction = pc - 1;
 	at = FUSEE_CALL(fusee_v8_find_code, u, 0);
-	return at >= 0 && is_of_frame(u) ? at : -1;
+	return at >= 0 && FUSEE_CALL(fusee_v8_is_of_frame, u, 0) == 1 ? at : -1;
 }
 FUSEE_PART(fusee_v8_is_return, is_return)
 

@@ -308,19 +308,36 @@ static int emit_table(struct fusee_unwind *u, __u32 which_at)
 }
 FUSEE_PART(fusee_v8_emit_table, emit_table)
 
-/* Emits the positions of the object, whose offset in it is this. */
-FUSEE_FN void emit_positions(struct fusee_unwind *u, __u64 object, __u32 offset)
+/* Emits the positions of the object, whose offset in it is this. 0, also if it has none; or -1. */
+FUSEE_FN int emit_positions(struct fusee_unwind *u, __u64 object, __u32 offset)
 {
 	u->scratch[TEXT] = object;
-	FUSEE_CALL(fusee_v8_emit_table, u, V8_TABLE_POSITIONS << 16 | (offset & 0xffff));
+	return FUSEE_CALL(fusee_v8_emit_table, u, V8_TABLE_POSITIONS << 16 | (offset & 0xffff));
 }
 
 /* n->id becomes the number of the script, which is behind its table of lines; 0: it has none. A
  * function of another script may come to a place whose function, name and script were collected. */
 FUSEE_FN void find_script_id(struct fusee_unwind *u, struct near *n, __u64 script)
 {
+	if (u->time_ns && n->script_at == u->time_ns && n->script == script)
+		return;
+	n->script = script;
+	n->script_at = u->time_ns;
 	if (AT(u, &n->id, field(script, word(u, V8_SCRIPT_LINE_ENDS) + 8)) || n->id & TAG)
 		n->id = 0;
+}
+
+/* The key of this SharedFunctionInfo, whose first words n->shared has. */
+FUSEE_FN __u64 key_of_shared(struct fusee_unwind *u, struct near *n, __u64 shared)
+{
+	__u64 script = shared_field(u, n, V8_SHARED_SCRIPT), key;
+
+	key = fusee_mix(fusee_mix(0x736669, shared), shared_field(u, n, V8_SHARED_NAME));
+	/* behind the length are the number of parameters and where the function begins */
+	key = fusee_mix(fusee_mix(key, script),
+			shared_field(u, n, V8_SHARED_LENGTH) & 0xffffffffffffull);
+	find_script_id(u, n, script);
+	return fusee_mix(key, n->id);
 }
 
 /* KEY becomes the key of SHARED, and SCRIPT its script, or 0. 0; 1: the function is to be emitted;
@@ -336,13 +353,7 @@ static int find_function(struct fusee_unwind *u, __u32 unused)
 	    fusee_read(u, n->shared, SHARED_BYTES, field(u->scratch[SHARED], 0)))
 		return -1;
 	script = shared_field(u, n, V8_SHARED_SCRIPT);
-	key = fusee_mix(fusee_mix(0x736669, u->scratch[SHARED]),
-			shared_field(u, n, V8_SHARED_NAME));
-	/* behind the length are the number of parameters and where the function begins */
-	key = fusee_mix(fusee_mix(key, script),
-			shared_field(u, n, V8_SHARED_LENGTH) & 0xffffffffffffull);
-	find_script_id(u, n, script);
-	key = fusee_mix(key, n->id);
+	key = key_of_shared(u, n, u->scratch[SHARED]);
 	u->scratch[KEY] = key;
 	if (fusee_emitted(u, V8_FUNCTION, key))
 		return 0;

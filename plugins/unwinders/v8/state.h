@@ -24,6 +24,8 @@ enum {
 #define TAG_MASK 3ull
 #define NUMBER_SHIFT 32
 
+#define FARTHEST (1ull << 21) /* the most bytes of a frame */
+
 #define AT(u, what, addr) fusee_read(u, what, sizeof(*(what)), addr)
 
 /* Where the characters of a text are. */
@@ -54,6 +56,12 @@ struct near {
 	__u64 literals, inlined; /* the objects */
 	__u32 entry, entries;    /* of its data for deoptimization: the exits of calls */
 	__u64 key[V8_MOST_INLINED];
+	__u64 script, script_at; /* whose number `id` is, and time of the walk that has read it */
+	/* of known.h */
+	__u64 function;    /* in the frame's slot */
+	__u64 words[8];    /* the first of an object */
+	__u64 code, start; /* Code, and the address of its instructions */
+	__u64 state;       /* of it */
 };
 
 FUSEE_FN struct near *near(struct fusee_unwind *u)

@@ -405,12 +405,16 @@ static void make(void)
 				     .flags = FUSEE_PC_EXACT | FUSEE_FIRST};
 }
 
+static uint64_t pushed; /* a hash of all words that were pushed */
+
 static void note_frame(const struct fusee_unwind *u)
 {
 	const struct v8_named *f = v8_names_function(&m.names, 1, u->pushed[0]);
 	const struct v8_file *s = f ? v8_names_script(&m.names, 1, f->script) : NULL;
 	size_t n = strlen(m.stack);
 
+	for (uint32_t i = 0; i < u->pushed_words; i++)
+		pushed = fusee_mix(pushed, u->pushed[i]);
 	snprintf(m.stack + n, sizeof(m.stack) - n, "%s%s%s:%d ", f ? f->name : "?", s ? "@" : "",
 		 s ? s->name : "", (int)u->pushed[1]);
 }
@@ -421,7 +425,9 @@ static int walk(void)
 	int r = FUSEE_NEXT;
 
 	*m.stack = '\0';
-	for (int i = 0; i < 2 * FRAMES && r == FUSEE_NEXT && u->pc >= CODE && u->pc < CODE_END;
+	pushed = 0;
+	for (int i = 0; i < 3 * FRAMES && (r == FUSEE_NEXT || r == FUSEE_AGAIN) && u->pc >= CODE &&
+			u->pc < CODE_END;
 	     i++) {
 		uint64_t sp = u->sp;
 
@@ -1265,6 +1271,26 @@ TEST(code_of_sparkplug)
 	}
 }
 
+/* A function was interrupted before it has made its frame, so the frame is its caller's: the place
+ * counts for none in the caller, and the caller gets nothing of the other's bytecode. */
+TEST(code_before_its_frame)
+{
+	for (int baseline = 0; baseline < 2; baseline++) {
+		uint64_t fp = STACK + 0x100, bytecode;
+
+		make();
+		memcpy(&bytecode, m.memory + fp - 32, 8);
+		if (baseline)
+			make_baseline();
+		else
+			make_code();
+		put(fp - 16, function(text("caller"), m.script));
+		put(fp - 32, bytecode);
+		CHECK_STR(step_at(205, true), "caller:0 ");
+		CHECK_INT(m.native.u.pushed[1], V8_NO_OFFSET);
+	}
+}
+
 /* The table of offsets has not as many entries as there are bytecodes, or a size is not known. */
 TEST(code_of_sparkplug_does_not_fit)
 {
@@ -1309,6 +1335,265 @@ TEST(a_builtin_without_a_frame)
 		of_releases[i]();
 		put(u->sp + 16, JIT + 106);
 		CHECK_STR(step_in(CODE + 0x200, true), "inner:0 middle:5 outer:3 ");
+	}
+}
+
+/* ---- several frames at a call of the step, with notes, as in the kernel ---- */
+
+static struct fusee_note notes[64];
+
+static struct fusee_note *note_made(struct fusee_native *n, __u64 key)
+{
+	return &notes[key % (sizeof(notes) / sizeof(*notes))];
+}
+
+static int go_on_made(struct fusee_native *n, enum fusee_next how)
+{
+	struct fusee_unwind *u = &n->u;
+
+	CHECK_INT(how, FUSEE_NEXT);
+	if (!u->npushed || u->pc < CODE || u->pc >= CODE_END)
+		return 0;
+	note_frame(u);
+	u->npushed = 0;
+	u->file = u->pc < JIT;
+	u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FIRST);
+	return 1;
+}
+
+/* A walk of the stack at hand, at this time; 0: without notes. Returns what was pushed. */
+static uint64_t pushed_at(uint64_t time)
+{
+	struct fusee_unwind u = m.native.u;
+
+	m.native.note = time ? note_made : NULL;
+	m.native.go_on = time ? go_on_made : NULL;
+	m.native.u.time_ns = time;
+	m.reads = 0;
+	CHECK_INT(walk(), FUSEE_NEXT);
+	m.native.u = u;
+	return pushed;
+}
+
+/* So many calls of the function of frame 0, each of which returns to `pc`. */
+static void make_recursion(uint32_t depth, uint64_t pc)
+{
+	uint64_t fp = STACK + 0x100, w[5];
+
+	memcpy(w, m.memory + fp - 40, sizeof(w));
+	for (uint32_t i = 0; i < depth; i++) {
+		frame(i, w[3], w[4], w[1], w[0] == 0 ? 0 : number(63 + i));
+		put(STACK + 0x100 * (i + 1ull) + 8, i == depth - 1 ? NATIVE : pc);
+	}
+	m.native.u.pc = pc;
+	m.native.u.flags = 0;
+}
+
+static int emitted_always(struct fusee_native *n, __u32 kind, __u64 key)
+{
+	return 1;
+}
+
+static void make_interpreted(uint32_t depth)
+{
+	make();
+	make_recursion(depth, CODE + 0x100);
+}
+
+static void make_calls(void (*code)(void), uint32_t depth)
+{
+	make();
+	code();
+	make_recursion(depth, JIT + 105);
+	m.native.emitted = emitted_always;
+}
+
+static void make_sparkplug(void)
+{
+	make_baseline();
+}
+
+/* Of a function that was met in this walk, only words on the stack are read; if it was met in an
+ * earlier walk, less than without a note. */
+TEST(known_functions)
+{
+	uint64_t expected;
+	uint32_t reads;
+
+	memset(notes, 0, sizeof(notes));
+	make_interpreted(FRAMES);
+	pushed_at(0); /* all is emitted */
+	expected = pushed_at(0);
+	CHECK_STR(m.stack, "work@/a/b.js:0 work@/a/b.js:1 work@/a/b.js:2 work@/a/b.js:3 "
+			   "work@/a/b.js:4 work@/a/b.js:5 work@/a/b.js:6 work@/a/b.js:7 ");
+	CHECK(pushed_at(1) == expected);
+	CHECK(pushed_at(1) == expected);
+	reads = m.reads;
+	make_interpreted(FRAMES / 2);
+	pushed_at(1);
+	CHECK_INT(reads - m.reads, 2 * FRAMES / 2);
+	make_interpreted(1);
+	pushed_at(0);
+	pushed_at(0);
+	reads = m.reads;
+	pushed_at(2);
+	/* the stack four times, the function, what it has, its script; the bytecode's type */
+	CHECK_INT(m.reads, 4 + 3 + 2);
+	CHECK(m.reads <= reads - 4);
+}
+
+static void (*const codes[])(void) = {make_code, make_code_of_v8_13, make_code_of_v8_10,
+				      make_sparkplug};
+#define CODES (sizeof(codes) / sizeof(*codes))
+
+TEST(known_calls)
+{
+	for (size_t i = 0; i < CODES; i++) {
+		uint64_t expected;
+		uint32_t reads, few;
+
+		memset(notes, 0, sizeof(notes));
+		make_calls(codes[i], FRAMES);
+		expected = pushed_at(0);
+		CHECK(pushed_at(1) == expected);
+		CHECK(pushed_at(1) == expected);
+		reads = m.reads;
+		make_calls(codes[i], FRAMES / 2);
+		pushed_at(1);
+		CHECK_INT(reads - m.reads, FRAMES / 2);
+		make_calls(codes[i], 1);
+		pushed_at(0);
+		few = m.reads;
+		pushed_at(2);
+		fprintf(stderr, "# %u reads, %u with a note\n", few, m.reads);
+		/* the stack, the function, what it has, its script; the head, the code */
+		CHECK_INT(m.reads, codes[i] == make_code_of_v8_10 ? 5 : 6);
+		CHECK(m.reads <= few - 8);
+	}
+}
+
+/* What is noted does not count where another object is now. */
+TEST(other_functions_than_were_known)
+{
+	for (int what = 0; what < 7; what++) {
+		uint64_t before, expected, fp = STACK + 0x100, function, shared, bytecode, to, map;
+
+		memset(notes, 0, sizeof(notes));
+		make_interpreted(FRAMES);
+		pushed_at(0);
+		before = pushed_at(1);
+		memcpy(&function, m.memory + fp - 16, 8);
+		memcpy(&bytecode, m.memory + fp - 32, 8);
+		memcpy(&shared, m.memory + function - 1 + 32, 8);
+		memcpy(&map, m.memory + function - 1, 8);
+		if (what == 0)
+			set(shared, 16, text("other"));
+		else if (what == 1)
+			set(function, 32, shared_of("other", m.script));
+		else if (what == 2)
+			set(m.script, SCRIPT_ID, number(10));
+		else if (what == 3) /* its slot has another object */
+			set(function, 0, object(T_CLASS + 1, 2) - 16);
+		else if (what == 4) /* no SharedFunctionInfo */
+			set(shared, 0, map);
+		else if (what == 5) /* no bytecode: it is not interpreted */
+			set(bytecode, 0, map);
+		else /* another bytecode, of the same function */
+			set(bytecode, 8, number(39));
+		if (what == 6) {
+			to = object(T_BYTECODE, 10);
+			for (uint32_t i = 0; i < FRAMES; i += 2)
+				put(STACK + 0x100 * (i + 1ull) - 32, to);
+		}
+		expected = pushed_at(0);
+		CHECK((expected == before) == (what == 6));
+		CHECK(pushed_at(2) == expected);
+		CHECK(pushed_at(3) == expected);
+	}
+}
+
+/* The garbage collector moves the function and what it has between two samples. */
+TEST(known_functions_that_are_moved)
+{
+	for (int what = 0; what < 2; what++) {
+		uint64_t expected, fp = STACK + 0x100, function, shared, from, to;
+
+		memset(notes, 0, sizeof(notes));
+		make_interpreted(FRAMES);
+		pushed_at(0);
+		pushed_at(1);
+		memcpy(&function, m.memory + fp - 16, 8);
+		memcpy(&shared, m.memory + function - 1 + 32, 8);
+		from = (what ? shared : function) - 1;
+		to = object(0, 8) - 1;
+		memcpy(m.memory + to, m.memory + from, 64);
+		put(from, to);
+		memset(m.memory + from + 8, 0x55, 56);
+		expected = pushed_at(0);
+		CHECK(strstr(m.stack, "work@/a/b.js:7 ") != NULL);
+		CHECK(pushed_at(2) == expected);
+		CHECK(pushed_at(3) == expected);
+	}
+}
+
+TEST(other_code_than_was_known)
+{
+	for (int i = 0; i < (int)CODES * 5; i++) {
+		uint64_t before, expected, code = JIT - 128 + 1, other, function, shared;
+		void (*make_it)(void) = codes[i / 5];
+		bool old = make_it == make_code_of_v8_10;
+		int what = i % 5;
+		uint32_t size = 64;
+
+		memset(notes, 0, sizeof(notes));
+		make_calls(make_it, FRAMES);
+		pushed_at(1);
+		before = pushed_at(2);
+		if (!old)
+			memcpy(&code, m.memory + JIT - 32 + 8, 8);
+		memcpy(&function, m.memory + STACK + 0x100 - 16, 8);
+		memcpy(&shared, m.memory + function - 1 + 32, 8);
+		other = object(T_CODE, 9);
+		memcpy(m.memory + other - 1, m.memory + code - 1, 72);
+		if (what == 0 && !old) /* another object of the same code */
+			put(JIT - 32 + 8, other);
+		else if (what == 1) /* other positions */
+			set(code, old ? 24 : 16, object(T_BYTES, 3));
+		else if (what == 2) /* the code ends before */
+			memcpy(m.memory + code - 1 + (old ? 40 : 52), &size, 4);
+		else if (what == 3 && !old) /* it begins in another place */
+			set(code, 40, JIT + 64);
+		else /* another function */
+			set(shared, 16, text("other"));
+		expected = pushed_at(0);
+		CHECK(expected != before);
+		CHECK(pushed_at(3) == expected);
+		CHECK(pushed_at(4) == expected);
+	}
+}
+
+/* Each read fails in turn in a walk with notes: what is pushed is known then, or nothing. */
+TEST(reads_fail_with_notes)
+{
+	for (uint32_t k = 1;; k++) {
+		uint64_t expected;
+
+		memset(notes, 0, sizeof(notes));
+		make_calls(make_code, FRAMES);
+		expected = pushed_at(1);
+		m.native.u.time_ns = 2;
+		m.reads = 0;
+		m.fails = k;
+		{
+			struct fusee_unwind u = m.native.u;
+
+			walk();
+			m.native.u = u;
+		}
+		if (m.reads < k)
+			break;
+		m.fails = 0;
+		CHECK(pushed_at(3) == expected);
 	}
 }
 

@@ -10,10 +10,9 @@
 
 #include "code.h"
 #include "emit.h"
+#include "known.h"
 #include "state.h"
 #include "wasm.h"
-
-#define FARTHEST (1ull << 21) /* the most bytes of a frame */
 
 FUSEE_FN int is_exact(const struct fusee_unwind *u)
 {
@@ -72,15 +71,13 @@ FUSEE_PART(fusee_v8_leave_bare, leave_bare)
 static int bytecode_offset(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 w[2]; /* offset, bytecode */
-	__u32 at;
 
 	(void)unused;
 	if (u->sp > u->fp - 40 || AT(u, &w, u->fp - 40) || w[0] & TAG ||
 	    type_of(u, &w[1]) != (int)word(u, V8_TYPE_BYTECODE))
 		return -1;
 	u->scratch[BYTECODE] = w[1];
-	at = (__u32)(w[0] >> NUMBER_SHIFT) + (__u32)TAG - word(u, V8_BYTECODE_DATA);
-	return at < 1u << 28 ? (int)at : -1;
+	return offset_of(u, w[0]);
 }
 FUSEE_PART(fusee_v8_bytecode_offset, bytecode_offset)
 
@@ -88,7 +85,7 @@ enum frame {
 	FRAME_UNKNOWN,
 	FRAME_PARTIAL,  /* its slots are not yet pushed, or already popped */
 	FRAME_MARKED,   /* it has a number, its type, in place of a context */
-	FRAME_FUNCTION, /* of a function of JavaScript; SHARED is set */
+	FRAME_FUNCTION, /* of a function of JavaScript, n->function, if that is one */
 	FRAME_WASM,     /* of a function of WebAssembly; TEXT is its instance */
 	FRAME_TO_JS,    /* of a wrapper */
 	FRAME_TO_WASM,
@@ -117,58 +114,84 @@ FUSEE_FN int look_at_marker(struct fusee_unwind *u, __u64 marker, __u64 next)
 static int look_at_frame(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 slots[2]; /* function, context */
-	int type;
+	struct near *n = near(u);
 
 	(void)unused;
 	if (u->sp > u->fp - 8)
 		return FRAME_PARTIAL;
-	if (AT(u, &slots, u->fp - 16))
+	if (!n || AT(u, &slots, u->fp - 16))
 		return FRAME_UNKNOWN;
 	if (!(slots[1] & TAG))
 		return look_at_marker(u, slots[1], slots[0]);
 	if (u->sp > u->fp - 16)
 		return FRAME_PARTIAL;
-	type = type_of(u, &slots[0]);
-	if (!is_object(slots[1]) || type < (int)word(u, V8_FIRST_FUNCTION) ||
-	    type > (int)word(u, V8_LAST_FUNCTION) ||
-	    AT(u, &u->scratch[SHARED], field(slots[0], word(u, V8_FUNCTION_SHARED))))
-		return FRAME_UNKNOWN;
-	return FRAME_FUNCTION;
+	n->function = slots[0];
+	return is_object(slots[1]) ? FRAME_FUNCTION : FRAME_UNKNOWN;
 }
 FUSEE_PART(fusee_v8_look_at_frame, look_at_frame)
 
-/* Emits what is not yet known of CODE, which look_at_code() has found to be this. */
-FUSEE_FN void emit_unknown_code(struct fusee_unwind *u, int is)
+enum { NO_FUNCTION, SHARED_FOUND, SHARED_KNOWN };
+
+/* SHARED becomes that of n->function. SHARED_KNOWN: KEY is its key, and all of it was emitted. */
+static int find_shared(struct fusee_unwind *u, __u32 unused)
 {
+	const struct fusee_note *k;
+	struct near *n = near(u);
+	__u64 function;
+	int type;
+
+	(void)unused;
+	if (!n)
+		return NO_FUNCTION;
+	function = n->function;
+	k = known_function(u, n, function);
+	if (k) {
+		u->scratch[SHARED] = k->word[KNOWN_SHARED];
+		u->scratch[KEY] = k->word[KNOWN_KEY];
+		return SHARED_KNOWN;
+	}
+	type = type_of(u, &function);
+	if (type < (int)word(u, V8_FIRST_FUNCTION) || type > (int)word(u, V8_LAST_FUNCTION) ||
+	    AT(u, &u->scratch[SHARED], field(function, word(u, V8_FUNCTION_SHARED))))
+		return NO_FUNCTION;
+	return SHARED_FOUND;
+}
+FUSEE_PART(fusee_v8_find_shared, find_shared)
+
+/* Emits what is not yet known of CODE, which look_at_code() has found to be this. 1: that was
+ * all; 0: it may have more later; -1: there is no room. */
+FUSEE_FN int emit_unknown_code(struct fusee_unwind *u, int is)
+{
+	int lasts = 1;
+
 	if ((is == CODE_NEW && emit_code(u)) || (is == CODE_BASELINE && emit_baseline(u)))
-		return;
+		return -1;
+	if (is == CODE_BASELINE) /* V8 may make the positions of its bytecode later */
+		lasts = fusee_emitted(u, V8_POSITIONS, u->scratch[KEY]) &&
+			fusee_emitted(u, V8_POSITIONS + V8_TABLE_BYTECODE * V8_PARTS,
+				      u->scratch[KEY]);
 	u->scratch[KEY] = u->scratch[CODE_KEY];
-	emit_positions(u, u->scratch[CODE], word(u, V8_CODE_POSITIONS));
+	return emit_positions(u, u->scratch[CODE], word(u, V8_CODE_POSITIONS)) ? -1 : lasts;
+}
+/* Emits the function of SHARED if that is needed, and notes it. 0, or -1: there is no room. */
+FUSEE_FN int note_or_emit(struct fusee_unwind *u, int shared, int is_new)
+{
+	if (shared == SHARED_KNOWN)
+		return 0;
+	if (is_new && emit_function(u))
+		return -1;
+	FUSEE_CALL(fusee_v8_note_function, u, 0);
+	return 0;
 }
 
-/* Pushes the frame of the function of SHARED, if that can be read, and emits what is not yet known
- * of it. */
-FUSEE_FN void push_function(struct fusee_unwind *u)
+/* Pushes the frame of the function of SHARED, at offset `at` of CODE; offset: of its bytecode. What
+ * CODE is, or -1. */
+FUSEE_FN int push_at(struct fusee_unwind *u, int at, int offset)
 {
-	__u64 exact = is_exact(u) ? V8_IS_EXACT : 0;
-	struct near *n = near(u);
-	int found = FUSEE_CALL(fusee_v8_find_function, u, 0), offset = -1, at = -1, is = -1;
-	int has = -1;
+	/* what called a builtin need not be a call that has a place */
+	__u64 exact = is_exact(u) || u->file ? V8_IS_EXACT : 0;
+	int is = -1, has = -1;
 
-	if (found < 0 || !n)
-		return;
-	/* Interpreted frames are in a builtin, so in the file. Code that has replaced an
-	 * interpreted loop still has a frame that looks like them. */
-	if (u->file) {
-		offset = FUSEE_CALL(fusee_v8_bytecode_offset, u, 0);
-		if (offset < 0)
-			at = find_calling_code(u);
-		/* what called it need not be a call that has a place */
-		exact = V8_IS_EXACT;
-	} else {
-		n->instruction = exact ? u->pc : u->pc - 1;
-		at = FUSEE_CALL(fusee_v8_find_code, u, 0);
-	}
 	if (at >= 0)
 		is = FUSEE_CALL(fusee_v8_look_at_code, u, (__u32)at);
 	if (is >= 0 && is != CODE_BASELINE && (u->file || !exact))
@@ -182,32 +205,61 @@ FUSEE_FN void push_function(struct fusee_unwind *u)
 			    u->scratch[CODE_KEY], 0, 0);
 	else
 		fusee_push(u, u->scratch[KEY], (__u32)offset);
-	if (found && emit_function(u))
-		return;
-	if (is >= 0)
-		emit_unknown_code(u, is);
-	else if (offset >= 0)
-		emit_positions(u, u->scratch[BYTECODE], word(u, V8_BYTECODE_POSITIONS));
+	return is;
 }
 
-static int v8_step(struct fusee_unwind *u)
+/* Pushes the frame of n->function, and emits what is not yet known of it. -1: it is no function. */
+FUSEE_FN int push_function(struct fusee_unwind *u)
+{
+	int shared = FUSEE_CALL(fusee_v8_find_shared, u, 0), is_new = 0, offset = -1, at = -1, is;
+	struct near *n = near(u);
+	int is_call = !u->file && !is_exact(u), lasts = 0;
+
+	if (!n || shared == NO_FUNCTION)
+		return -1;
+	if (shared == SHARED_FOUND)
+		is_new = FUSEE_CALL(fusee_v8_find_function, u, 0);
+	if (is_new < 0)
+		return 0;
+	/* Interpreted frames are in a builtin, so in the file. Code that has replaced an
+	 * interpreted loop still has a frame that looks like them. */
+	if (u->file) {
+		offset = FUSEE_CALL(fusee_v8_bytecode_offset, u, 0);
+		if (offset < 0)
+			at = find_calling_code(u);
+	} else {
+		n->instruction = is_exact(u) ? u->pc : u->pc - 1;
+		at = FUSEE_CALL(fusee_v8_find_code, u, 0);
+		/* before a function has made its frame, fp is its caller's */
+		if (at >= 0 && is_exact(u) && FUSEE_CALL(fusee_v8_is_of_frame, u, 0) != 1)
+			at = -1;
+	}
+	is = push_at(u, at, offset);
+	if (note_or_emit(u, shared, is_new))
+		return 0;
+	if (is >= 0)
+		lasts = emit_unknown_code(u, is);
+	else if (offset >= 0 &&
+		 !emit_positions(u, u->scratch[BYTECODE], word(u, V8_BYTECODE_POSITIONS)))
+		note_bytecode(u, n);
+	if (is_call && lasts >= 0)
+		FUSEE_CALL(fusee_v8_note_call, u, (__u32)lasts);
+	return 0;
+}
+
+/* Steps one frame. */
+FUSEE_FN int step_frame(struct fusee_unwind *u)
 {
 	__u64 saved[2];
 	int frame;
 
-	u->error = 0;
-	if (u->slab_words != V8_WORDS ||
-	    !u->tls) /* over a copied stack no other memory can be read */
-		return FUSEE_PASS;
 	if (is_exact(u) && FUSEE_CALL(fusee_v8_leave_bare, u, 0) == 1)
 		return FUSEE_NEXT;
 	if (u->flags & FUSEE_FP_LOST || u->fp & 7 || u->fp - u->sp > FARTHEST)
 		return fusee_stop(u, V8_NO_FRAME);
 	frame = FUSEE_CALL(fusee_v8_look_at_frame, u, 0);
-	if (frame == FRAME_UNKNOWN)
+	if (frame == FRAME_UNKNOWN || (frame == FRAME_FUNCTION && push_function(u)))
 		return FUSEE_NATIVE_TOO;
-	if (frame == FRAME_FUNCTION)
-		push_function(u);
 	if (frame == FRAME_WASM)
 		push_wasm(u);
 	if (frame == FRAME_TO_JS)
@@ -219,5 +271,27 @@ static int v8_step(struct fusee_unwind *u)
 	to_caller(u, saved[1], u->fp + 16);
 	u->fp = saved[0];
 	return FUSEE_NEXT;
+}
+
+#define MORE_FRAMES 32u /* of one call */
+
+static int v8_step(struct fusee_unwind *u)
+{
+	int r = -1;
+
+	u->error = 0;
+	if (u->slab_words != V8_WORDS ||
+	    !u->tls) /* over a copied stack no other memory can be read */
+		return FUSEE_PASS;
+	if (!is_exact(u))
+		r = FUSEE_CALL(fusee_v8_known, u, 0);
+	if (r < 0)
+		r = step_frame(u);
+	for (__u32 i = 0; i < MORE_FRAMES && r == FUSEE_NEXT; i++) {
+		if (!fusee_go_on(u, FUSEE_NEXT))
+			return r;
+		r = FUSEE_CALL(fusee_v8_known, u, 0);
+	}
+	return r < 0 ? FUSEE_AGAIN : r;
 }
 FUSEE_LANGUAGE_STEP(v8, v8_step);
