@@ -53,9 +53,15 @@ def programs(folder, commands):
 
 def wait_for_steps(pid, still):
     """Until the recorder has loaded no BPF program for `still` seconds."""
+    def is_program(path):
+        try:
+            return "bpf-prog" in os.readlink(path)
+        except FileNotFoundError:  # it was closed since the folder was listed
+            return False
+
     def loaded():
         folder = "/proc/%d/fd" % pid
-        return sum("bpf-prog" in os.readlink(os.path.join(folder, fd)) for fd in os.listdir(folder))
+        return sum(is_program(os.path.join(folder, fd)) for fd in os.listdir(folder))
 
     n, since, end = loaded(), time.monotonic(), time.monotonic() + 120
     while time.monotonic() < min(since + still, end):
