@@ -22,6 +22,7 @@
  * libraries execute a little when they are loaded, and some of them nothing later. */
 #define URGENT_SAMPLES 8u
 #define MAX_SHORTAGES 8u
+#define MAX_RESTS 2u /* inspections of what a brief one has omitted: one may be dropped */
 #define SHORTAGE_NS 200000000ull /* pause, doubled each time: the last begins after 25 s */
 #define MAX_UNREADABLE 4096u     /* files that are known by their path only */
 #define PATH_BYTES (8u << 20)
@@ -87,6 +88,11 @@ const char *files_base_name(const struct file *f)
 
 /* ---- inspection ---- */
 
+bool files_is_brief(const struct file *f)
+{
+	return f && f->inspection && f->inspection->flags & INSPECTION_BRIEF;
+}
+
 /* Has the file inspected again when there may be memory. */
 static void schedule(struct file *f)
 {
@@ -129,6 +135,17 @@ static void print_notes(struct file *f, const struct inspection *i)
 	}
 }
 
+/* Has it no table where the older inspection has one? An unwinder that did not survive the rest of
+ * a file is not called for it again. */
+static bool lacks_table(const struct file *f, const struct inspection *i)
+{
+	for (uint32_t u = 0; u < f->files->unwinders->n && u < FILES_MAX_UNWINDERS; u++)
+		if (f->slabs[u] &&
+		    !inspection_slab(i, f->files->unwinders->instances[u]->descriptor->name))
+			return true;
+	return false;
+}
+
 static void inspected(void *arg, int err, const char *text, struct inspection *i)
 {
 	struct file *f = arg;
@@ -143,6 +160,10 @@ static void inspected(void *arg, int err, const char *text, struct inspection *i
 	if (err) {
 		if (!f->inspection) /* otherwise the older inspection stays */
 			refused(f, err, text);
+		return;
+	}
+	if (files_is_brief(f) && lacks_table(f, i)) {
+		inspection_unref(i);
 		return;
 	}
 	if (!f->inspection)
@@ -172,9 +193,10 @@ static struct worker_requester requester_of(const struct file *f)
 		.uid = f->uid, .pid = f->pid, .copy_of = f->source.copy_of, .needed = is_needed};
 }
 
-static void inspect(struct file *f)
+/* rest: what the inspection, which is brief, has omitted. */
+static void inspect(struct file *f, bool rest)
 {
-	const struct worker_requester by = requester_of(f);
+	struct worker_requester by = requester_of(f);
 	int r;
 
 	f->retry_ns = 0;
@@ -190,6 +212,8 @@ static void inspect(struct file *f)
 		return;
 	}
 	f->inspecting = true;
+	by.brief = !rest;
+	by.rest = rest;
 	r = worker_inspect(f->files->worker, f->fd, f->path, &by, inspected, f);
 	if (r)
 		inspected(f, r == -EBUSY ? r : -ENOMEM,
@@ -208,7 +232,7 @@ void files_retry(struct files *fs, uint64_t now)
 		if (!f || !f->retry_ns)
 			continue;
 		if (f->retry_ns <= now)
-			inspect(f);
+			inspect(f, false);
 		else if (!fs->retry_ns || f->retry_ns < fs->retry_ns)
 			fs->retry_ns = f->retry_ns;
 	}
@@ -219,12 +243,28 @@ void files_await(struct files *fs, uint32_t id)
 	struct file *f = id < fs->n ? fs->all[id] : NULL;
 	struct worker_requester by;
 
-	if (!f || f->state != FILE_PENDING || !f->inspecting)
+	if (!f || !f->inspecting || !files_is_awaited(f))
 		return;
 	if (++f->counts.awaited < URGENT_SAMPLES || f->counts.awaited & (f->counts.awaited - 1))
 		return;
 	by = requester_of(f);
 	worker_hurry(fs->worker, &by, f->counts.awaited, f);
+}
+
+bool files_is_awaited(const struct file *f)
+{
+	return f->state == FILE_PENDING || (f->inspecting && files_is_brief(f));
+}
+
+bool files_inspect_rest(struct file *f)
+{
+	if (!files_is_brief(f))
+		return false;
+	if (!f->inspecting && f->counts.rests < MAX_RESTS) {
+		f->counts.rests++;
+		inspect(f, true);
+	}
+	return f->inspecting;
 }
 
 void files_clear_renewed(struct files *fs)
@@ -277,7 +317,7 @@ static struct file *seen(struct file *f)
 {
 	f->unmapped = false;
 	if (f->again && !f->inspecting)
-		inspect(f);
+		inspect(f, false);
 	return f;
 }
 
@@ -356,7 +396,7 @@ static struct file *add_inspected(struct files *fs, const void *key, size_t len,
 	f->source.copy_of = a->st.copied ? a->st.dev : 0;
 	f->source.remote = a->st.remote;
 	f->uid = uid;
-	inspect(f);
+	inspect(f, false);
 	return f;
 }
 

@@ -46,7 +46,8 @@ struct file_source {
 /* Of its inspections. */
 struct file_counts {
 	uint32_t shortages; /* that failed because memory was short */
-	uint32_t awaited;   /* samples that wait for the first */
+	uint32_t awaited;   /* samples that wait for what is under way */
+	uint32_t rests;     /* of what a brief one has omitted */
 };
 
 struct file {
@@ -117,6 +118,14 @@ void files_free(struct files *); /* after the worker has stopped; NULL is fine *
  * seconds. Its id is used again later. Not while it has `uses`. */
 void files_drop(struct files *, uint32_t id);
 void files_trim(struct files *); /* after files were dropped: gives memory back */
+/* Is an inspection under way for which samples wait: the first, or of what that has omitted? */
+bool files_is_awaited(const struct file *);
+/* Has its inspection omitted a part? NULL: no. */
+bool files_is_brief(const struct file *);
+/* A step has stopped in code that a brief inspection may have omitted. true: it is under way now,
+ * and this may be called again when it is over; false: the inspection is not brief, or what it has
+ * omitted cannot be had. */
+bool files_inspect_rest(struct file *);
 /* The file of an executable mapping of a process; the worker inspects it if it is new. NULL:
  * anonymous memory; or, with `shortage` set, no memory: the mapping is to be read again later. */
 struct file *files_of(struct files *, pid_t pid, const struct procfs_mapping *);

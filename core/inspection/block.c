@@ -20,7 +20,7 @@ struct held {
 	struct inspection_slab slabs[];
 };
 
-#define KNOWN_FLAGS (INSPECTION_SOURCES | INSPECTION_STARTS)
+#define KNOWN_FLAGS (INSPECTION_SOURCES | INSPECTION_STARTS | INSPECTION_BRIEF)
 
 /* ---- writing ---- */
 

@@ -79,6 +79,7 @@ struct host_file {
 	struct fdes fdes;
 	bool have_fdes;
 	struct entry entry;
+	bool brief; /* what takes long may be omitted */
 };
 
 /* A plugin's handle of a file, which is valid while inspect() runs. */
@@ -99,6 +100,7 @@ static int file_info(uint64_t file, struct fusee_file_info *info)
 	err = elf_info(f->elf, &all);
 	if (err)
 		return err;
+	all.flags = f->brief ? FUSEE_FILE_BRIEF : 0;
 	all.size = size < sizeof(all) ? size : (uint32_t)sizeof(all);
 	memset(info, 0, size); /* a plugin of another version has another size */
 	memcpy(info, &all, all.size);
@@ -487,7 +489,7 @@ static int describe(struct host_file *f, const struct plugin_set *set, struct in
 int host_inspect(struct elf *elf, const struct plugin_set *set, const struct host_inspection *how,
 		 struct buf *block, bool *incomplete)
 {
-	struct host_file f = {.elf = elf};
+	struct host_file f = {.elf = elf, .brief = how->brief};
 	struct inspection i = {0};
 	struct buf notes = {0}, compiler = {0};
 	int err = describe(&f, set, &i);
@@ -501,6 +503,10 @@ int host_inspect(struct elf *elf, const struct plugin_set *set, const struct hos
 	err = notes.error | compiler.error;
 	if (err)
 		goto out;
+	if (how->brief && *how->late) {
+		i.flags |= INSPECTION_BRIEF;
+		*how->late = false;
+	}
 	i.slabs = f.slabs;
 	i.nslabs = f.nslabs;
 	i.notes = notes.p;

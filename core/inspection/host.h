@@ -23,6 +23,7 @@ struct host_inspection {
 	/* Called before inspect() of each unwinder. */
 	void (*begins)(void *arg, uint32_t i, const char *unwinder);
 	void *arg;
+	bool brief; /* what takes long may be omitted: the inspection has INSPECTION_BRIEF then */
 	bool *late; /* set if an unwinder had no time for a part of the file */
 };
 /* Runs inspect() of the unwinders and appends the block of the inspection to an empty buf.

@@ -34,6 +34,8 @@ enum inspection_flags {
 	INSPECTION_CACHED = 32, /* read from the cache on disk */
 	/* Of an executable: it may start other programs or load libraries by name. */
 	INSPECTION_STARTS = 64,
+	/* An unwinder has omitted a part that takes long; there its step stops. */
+	INSPECTION_BRIEF = 128,
 };
 
 /* The flags of sections that functions and lines come from. */

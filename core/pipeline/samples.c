@@ -180,7 +180,7 @@ static bool is_pending(const struct pipeline *p, uint32_t file)
 {
 	const struct file *f = file && file < p->files->n ? p->files->all[file] : NULL;
 
-	return f && f->state == FILE_PENDING;
+	return f && files_is_awaited(f);
 }
 
 /* Whether the data for the sample has not arrived yet. */

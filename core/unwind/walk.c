@@ -138,6 +138,15 @@ static struct walk_frame frame_of(const struct fusee_unwind *u, const struct pro
 
 /* ---- steps ---- */
 
+/* A step in code that a brief inspection has omitted: it waits for the rest of the inspection. If
+ * there is none, the table has no row. */
+static int in_omitted(const struct walker *w, struct fusee_unwind *u, struct process_mapping *m)
+{
+	u->error = 0;
+	u->flags &= ~(uint32_t)FUSEE_INEXPRESSIBLE;
+	return w->waits && files_inspect_rest(m->file) ? WALK_STEP_WAITS : FUSEE_PASS;
+}
+
 /* One step by this unwinder. enum fusee_next; FUSEE_PASS: the pc is not its own; WALK_STEP_WAITS.
  */
 static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct process_mapping *m,
@@ -161,6 +170,8 @@ static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct 
 		w->touched(w->arg, i, m->file ? m->file->id : 0, made, n->touched, n->ntouched);
 	if (r != FUSEE_STOP || !u->error || ((struct walk_context *)n->arg)->proving)
 		return r;
+	if (u->flags & FUSEE_INEXPRESSIBLE && files_is_brief(m->file))
+		return in_omitted(w, u, m);
 	helped = u->flags & FUSEE_INEXPRESSIBLE ? walk_step_by_worker(w, n, m) : WALK_STEP_FAILS;
 	if (helped != WALK_STEP_FAILS) {
 		u->error = 0;

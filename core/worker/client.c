@@ -213,7 +213,8 @@ static void on_ended(struct worker *w, struct slot *s, const char *why)
 
 static int send_request(struct worker *w, struct slot *s, struct client_request *req)
 {
-	struct protocol_request q = {.inlines = req->inlines, .skip = req->skip};
+	struct protocol_request q = {
+		.inlines = req->inlines, .skip = req->skip, .brief = req->brief};
 	int err = pool_start(w, s);
 
 	if (err)
@@ -256,7 +257,7 @@ static bool finish_without_worker(struct worker *w, struct client_request *req)
 		fail(w, req, -EAGAIN, "files of its user keep workers from ending");
 		return true;
 	}
-	if (!req->cached || req->keyed || cache_load(w->cache, req->cache_key, &i))
+	if (!req->cached.known || req->keyed || cache_load(w->cache, req->cached.key, &i))
 		return false;
 	finish(w, req, (struct result){.inspection = i});
 	return true;
@@ -267,12 +268,13 @@ struct turn {
 	const struct slot *slot;
 };
 
-/* Whether no other slot of this lane works for the user. */
+/* Whether no other slot of this lane works for the user. Large files are root's, and both slots may
+ * read those of one process. */
 static bool may_have_slot(void *arg, uint32_t uid)
 {
 	const struct turn *t = arg;
 
-	for (int i = 0; i < POOL_SLOTS; i++) {
+	for (int i = 0; i < POOL_SLOTS && t->slot->lane != LANE_LARGE; i++) {
 		const struct slot *s = &t->w->slots[i];
 
 		if (s != t->slot && s->lane == t->slot->lane && (s->current || s->next) &&

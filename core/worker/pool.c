@@ -22,9 +22,9 @@
 
 void pool_init(struct worker *w)
 {
-	static const enum client_lane lanes[POOL_SLOTS] = {LANE_CLEAN,       LANE_OTHERS,
-							   LANE_OTHERS,      LANE_STEP_CLEAN,
-							   LANE_STEP_OTHERS, LANE_LARGE};
+	static const enum client_lane lanes[POOL_SLOTS] = {
+		LANE_CLEAN,       LANE_OTHERS, LANE_OTHERS, LANE_STEP_CLEAN,
+		LANE_STEP_OTHERS, LANE_LARGE,  LANE_LARGE,  LANE_REST};
 
 	for (int i = 0; i < POOL_SLOTS; i++)
 		w->slots[i] = (struct slot){.lane = lanes[i], .unwinder = -1};
@@ -49,11 +49,9 @@ void pool_stop(struct worker *w)
 /* 0: the worker's default. */
 static uint64_t memory_of(const struct worker *w, enum client_lane lane)
 {
-	static const uint32_t parts[LANES] = {[LANE_CLEAN] = 1,
-					      [LANE_OTHERS] = 2,
-					      [LANE_LARGE] = 1,
-					      [LANE_STEP_CLEAN] = 4,
-					      [LANE_STEP_OTHERS] = 4};
+	static const uint32_t parts[LANES] = {
+		[LANE_CLEAN] = 1, [LANE_OTHERS] = 2,     [LANE_LARGE] = 1,
+		[LANE_REST] = 1,  [LANE_STEP_CLEAN] = 4, [LANE_STEP_OTHERS] = 4};
 
 	return w->memory_limit / parts[lane];
 }
@@ -196,12 +194,13 @@ void pool_give_way(struct worker *w, const struct client_request *urgent)
 {
 	uint64_t now = clock_now();
 
-	for (int i = 0; i < POOL_SLOTS; i++) {
+	for (int i = 0; i < POOL_SLOTS && !urgent->item.later; i++) {
 		struct slot *s = &w->slots[i];
 		struct client_request *req = s->current;
 
 		if (s->lane != urgent->lane || s->user != urgent->item.uid || !req ||
-		    !req->inspected || req->item.urgent > urgent->item.urgent / MANY_TIMES ||
+		    !req->inspected ||
+		    (!req->item.later && req->item.urgent > urgent->item.urgent / MANY_TIMES) ||
 		    req->item.given_way >= MAX_GIVEN_WAY || !s->child.ready || s->child.ending ||
 		    now - s->sent_ns < SHORT_NS)
 			continue;

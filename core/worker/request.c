@@ -49,11 +49,12 @@ int client_request_new(struct worker *w, struct client_request **ret, int fd, co
  * its lane may be busy for seconds with another file. */
 static bool is_on_disk(struct worker *w, struct client_request *req)
 {
-	req->cached = req->inspected && w->cache && owner_is_kept(&req->file.owner);
-	if (!req->cached)
+	req->cached.known = req->inspected && !req->item.later && w->cache &&
+			    owner_is_kept(&req->file.owner);
+	if (!req->cached.known)
 		return false;
-	owner_key(&req->file.identity, w->unwinders, req->cache_key);
-	return cache_may_have(w->cache, req->cache_key);
+	owner_key(&req->file.identity, w->unwinders, req->cached.key);
+	return cache_may_have(w->cache, req->cached.key);
 }
 
 int client_enqueue(struct worker *w, struct client_request *req)
@@ -87,7 +88,7 @@ static bool is_inspection_for(const struct turns_item *item, const void *arg)
 void worker_hurry(struct worker *w, const struct worker_requester *by, uint32_t samples,
 		  const void *arg)
 {
-	for (int lane = LANE_CLEAN; lane <= LANE_LARGE; lane++) {
+	for (int lane = LANE_CLEAN; lane <= LANE_REST; lane++) {
 		const struct client_request *req = (const void *)turns_hurry(
 			&w->queues[lane], by->uid, by->pid, samples, is_inspection_for, arg);
 

@@ -120,8 +120,11 @@ static int handle_inspect(struct server *s, struct exchange *x)
 {
 	struct announcement a = {s->sock, x->q.id};
 	bool incomplete = false, late = false;
-	struct host_inspection how = {
-		.skip = x->q.skip, .begins = announce, .arg = &a, .late = &late};
+	struct host_inspection how = {.skip = x->q.skip,
+				      .brief = x->q.brief,
+				      .begins = announce,
+				      .arg = &a,
+				      .late = &late};
 	struct elf *elf;
 	int err = open_file(x, &elf);
 

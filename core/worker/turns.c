@@ -10,7 +10,8 @@
 #define MINUTE_NS 60000000000ull
 #define SMALLEST 65536u /* bytes: the first class of sizes */
 #define URGENT 0        /* the class before those of sizes */
-#define CLASSES (1 + TURNS_CLASSES)
+#define LATER (1 + TURNS_CLASSES)
+#define CLASSES (LATER + 1)
 
 struct turns_process {
 	struct turns_process *next;
@@ -96,9 +97,11 @@ static int class_of(const struct turns_item *item)
 	uint64_t bytes = item->bytes;
 	int class = URGENT + 1;
 
+	if (item->later)
+		return LATER;
 	if (item->urgent)
 		return URGENT;
-	while (class < CLASSES - 1 && bytes > SMALLEST) {
+	while (class < LATER - 1 && bytes > SMALLEST) {
 		bytes /= 16;
 		class ++;
 	}

@@ -34,7 +34,11 @@ int worker_inspect(struct worker *w, int fd, const char *name, const struct work
 	if (err)
 		return err;
 	req->inspected = done;
-	if (req->lane == LANE_CLEAN && req->item.bytes > LARGE)
+	req->brief = by && by->brief;
+	req->item.later = by && by->rest;
+	if (req->lane == LANE_CLEAN && req->item.later)
+		req->lane = LANE_REST;
+	else if (req->lane == LANE_CLEAN && req->item.bytes > LARGE)
 		req->lane = LANE_LARGE;
 	return client_enqueue(w, req);
 }

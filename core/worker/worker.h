@@ -51,6 +51,9 @@ struct worker_requester {
 	/* Called with the request's arg before the work begins. false: the request fails with
 	 * -ECANCELED. NULL: it is always needed. */
 	bool (*needed)(void *arg);
+	/* Of an inspection: what takes long may be omitted (INSPECTION_BRIEF); or, what was
+	 * omitted is required now, whatever is on disk. */
+	bool brief, rest;
 };
 
 /* Each ELF virtual address in [lo, hi) has the frames [first, first + n). */

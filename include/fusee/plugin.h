@@ -75,6 +75,14 @@ struct fusee_file_info {
 	struct fusee_table segments; /* struct fusee_segment, sorted by vaddr */
 	/* PT_TLS, for thread-local variables; tls_memsz 0: there are none. See <fusee/tls.h>. */
 	uint64_t tls_vaddr, tls_memsz, tls_align;
+	uint64_t flags; /* enum fusee_file_flags; 0 from older hosts */
+};
+
+enum fusee_file_flags {
+	/* Samples wait for this table. What takes long may be omitted, if the step stops in that
+	 * code with FUSEE_INEXPRESSIBLE: then inspect() returns 2. It is called again without the
+	 * flag once a sample was taken there. */
+	FUSEE_FILE_BRIEF = 1,
 };
 
 enum fusee_view_flags {
@@ -282,7 +290,8 @@ struct fusee_unwinder_ops {
 	/* [worker process, sandboxed] Called once for each file content. Makes the table with
 	 * file_slab() and claims code with file_claim(). 1: the file has a table or claims, with a
 	 * remark for people if host->fail() was called; 2: but there was no time for all of it, so
-	 * it is not kept on disk; 0: nothing; -errno after host->fail(): it cannot be used. */
+	 * it is not kept on disk (with FUSEE_FILE_BRIEF it is); 0: nothing; -errno after
+	 * host->fail(): it cannot be used. */
 	int (*inspect)(void *ctx, uint64_t file);
 
 	/*

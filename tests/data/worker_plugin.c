@@ -182,6 +182,7 @@ static int inspect(void *ctx, uint64_t file)
 {
 	struct fusee_file_info info = {.size = sizeof(info)};
 	struct ctx *c = ctx;
+	int omits, brief;
 	uint32_t words[2];
 	int err = c->host->unwinder->file_info(file, &info);
 
@@ -194,12 +195,16 @@ static int inspect(void *ctx, uint64_t file)
 	if (info.build_id.len == sizeof(deadly) - 1 &&
 	    !memcmp(info.build_id.p, deadly, sizeof(deadly) - 1))
 		abort();
+	omits = info.entry == DO_OMIT || info.entry == DO_DIE_OF_REST;
+	brief = omits && info.flags & FUSEE_FILE_BRIEF;
+	if (info.entry == DO_DIE_OF_REST && !brief)
+		abort();
 	words[0] = (uint32_t)info.entry;
-	words[1] = attempt(info.entry);
+	words[1] = brief ? 1 : attempt(info.entry);
 	err = c->host->unwinder->file_slab(c->instance, file, words, 2);
 	if (!err)
 		err = claim_marked(c, file);
-	return err ? err : info.entry == DO_RUN_LATE ? 2 : 1;
+	return err ? err : brief || info.entry == DO_RUN_LATE ? 2 : 1;
 }
 
 static const char *const reasons[] = {NULL};

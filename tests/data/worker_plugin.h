@@ -27,4 +27,6 @@ enum worker_plugin_does {
 	DO_SIGACTION,
 	DO_LACK_MEMORY, /* the first two times */
 	DO_RUN_LATE,    /* its table lacks a part */
+	DO_OMIT,        /* the second word of its brief table is 1 */
+	DO_DIE_OF_REST, /* the same, but it has no other */
 };

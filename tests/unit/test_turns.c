@@ -55,6 +55,16 @@ TEST_OF_TURNS(small_files_first)
 	expect(q, (int[]){2, 3, 1, 0}, 4);
 }
 
+TEST_OF_TURNS(what_is_for_later_comes_last)
+{
+	add(q, 0, 1000, 1, 900 << 20);
+	items[1] = (struct turns_item){
+		.uid = 1000, .pid = 1, .bytes = 1000, .urgent = 100, .later = true};
+	CHECK_INT(turns_add(q, &items[1]), 0);
+	add(q, 2, 1000, 1, 2000);
+	expect(q, (int[]){2, 0, 1}, 3);
+}
+
 static bool is_item(const struct turns_item *item, const void *arg)
 {
 	return item == arg;

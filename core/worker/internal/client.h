@@ -16,14 +16,28 @@
 #include "worker/internal/refusals.h"
 #include "worker/worker.h"
 
-#define POOL_SLOTS 6
+#define POOL_SLOTS 8
 #define POOL_DYING 16
 
 #define INSPECT_MS 5000u /* CPU time for inspect() of one unwinder */
 
 /* What a process works on. Steps never wait for inspections, nor clean files for other files, nor
- * small clean files for inspections of large files. */
-enum client_lane { LANE_CLEAN, LANE_OTHERS, LANE_LARGE, LANE_STEP_CLEAN, LANE_STEP_OTHERS, LANES };
+ * small clean files for inspections of large files, nor these for what was omitted of one. */
+enum client_lane {
+	LANE_CLEAN,
+	LANE_OTHERS,
+	LANE_LARGE,
+	LANE_REST,
+	LANE_STEP_CLEAN,
+	LANE_STEP_OTHERS,
+	LANES
+};
+
+/* The key of an inspection in the cache. */
+struct client_cached {
+	bool known;
+	uint8_t key[32];
+};
 
 struct client_request {
 	struct turns_item item; /* first, as pointers to it are cast */
@@ -34,9 +48,9 @@ struct client_request {
 	char *name; /* for messages */
 	bool keyed; /* the key is known */
 	uint8_t key[32];
-	bool cached; /* an inspection whose key in the cache is known: */
-	uint8_t cache_key[32];
+	struct client_cached cached;
 	uint64_t skip; /* unwinders that do not inspect it */
+	bool brief;    /* an inspection that may omit what takes long */
 	uint32_t deaths, shortages;
 	uint64_t not_before; /* CLOCK_MONOTONIC ns: it is retried after a lack of memory */
 	bool (*needed)(void *arg);

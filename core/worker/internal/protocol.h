@@ -55,10 +55,11 @@ struct protocol_request {
 	uint64_t payload; /* bytes */
 	uint8_t key[32];  /* STEP: of the file's inspection */
 	uint64_t skip;    /* INSPECT: bit i: not by unwinder i */
+	uint64_t brief;   /* INSPECT: what takes long may be omitted */
 	/* STEP: see worker_step(). */
 	uint64_t bias, stack_lo, valid, regs[PROTOCOL_REGS];
 };
-static_assert(sizeof(struct protocol_request) == 232, "without padding");
+static_assert(sizeof(struct protocol_request) == 240, "without padding");
 
 enum protocol_reply_kind {
 	/* First message of a worker, once: its sandbox is closed, or `err` and `text` say why it

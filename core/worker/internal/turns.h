@@ -23,6 +23,7 @@ struct turns_item {
 	uint64_t bytes;     /* of the file on disk */
 	uint32_t given_way; /* how often its inspection was ended for an urgent request */
 	uint32_t urgent;    /* the highest is before all others of its process; 0: not urgent */
+	bool later;         /* behind all others of its process */
 };
 
 struct turns_user;

@@ -218,13 +218,45 @@ static int add_code(const struct dwarf *d, struct table_build *build, uint64_t f
 	int err = -ENOMEM;
 
 	if (spare)
-		err = codefile_add(build, d->self.host->unwinder, file, info->entry, &all->rules,
-				   &rows);
+		err = codefile_add(build, d->self.host->unwinder, file, info, &all->rules, &rows);
 	free(spare);
 	if (!err)
 		return sheet_add_rules(all, &rows);
 	rows_fini(&rows);
 	return err == -ENOMEM && all->rules.n ? 0 : err;
+}
+
+#define PADDING 64u /* bytes between functions, at most */
+
+/* Text of a brief table that has no description: a step there stops, and the sample waits until the
+ * code has been read. If there is so much that it would not be read then, nothing is omitted. */
+static int omit(struct table_build *build, struct sheet *all)
+{
+	const struct rows *known = &all->rules;
+	struct rows rows = {0};
+	uint64_t gaps = text_bytes(build);
+	int err = 0;
+
+	for (size_t i = 0; i + 1 < known->n; i++) {
+		uint64_t bytes = ROW_VADDR(known->p[i + 1]) - ROW_VADDR(known->p[i]);
+
+		if (ROW_RULE(known->p[i]) != DWARF_RULE_NONE || bytes <= PADDING)
+			gaps -= bytes;
+	}
+	if (gaps > codefile_most) {
+		build->unread += gaps;
+		return 0;
+	}
+	for (uint32_t i = 0; i < build->n_texts && !err; i++) {
+		err = rows_add(&rows, build->text[i].lo, DWARF_RULE_EXPRESSION);
+		if (!err)
+			err = rows_add(&rows, build->text[i].hi, DWARF_RULE_NONE);
+	}
+	build->omitted += text_bytes(build);
+	if (!err)
+		return sheet_add_rules(all, &rows);
+	rows_fini(&rows);
+	return err;
 }
 
 /* Does a program begin at the entry? Old linkers set the entry of a library to the start of
@@ -292,6 +324,7 @@ static int add_made(const struct dwarf *d, struct table_build *build, uint64_t f
 static int collect(const struct dwarf *d, struct table_build *build, uint64_t file,
 		   const struct fusee_file_info *info, struct sheet *all)
 {
+	bool brief = info->flags & FUSEE_FILE_BRIEF && text_bytes(build) > CODEFILE_LONG;
 	int damaged = 0, err = add_made(d, build, file, all);
 
 	if (err != -ENOENT)
@@ -307,7 +340,7 @@ static int collect(const struct dwarf *d, struct table_build *build, uint64_t fi
 			err = 0;
 		}
 	}
-	if (!err)
+	if (!err && !brief)
 		err = add_patterns(d, build, file, all);
 	if (!err)
 		err = add_init(d, build, file, ".init", all);
@@ -318,7 +351,7 @@ static int collect(const struct dwarf *d, struct table_build *build, uint64_t fi
 	if (!err)
 		err = add_plt(d, build, file, all);
 	if (!err)
-		err = add_code(d, build, file, info, all);
+		err = brief ? omit(build, all) : add_code(d, build, file, info, all);
 	if (!err && !all->rules.n && (damaged || build->damaged))
 		return -EBADMSG;
 	return err;
@@ -380,7 +413,7 @@ static int inspect(void *ctx, uint64_t file)
 		return fusee_fail(&d->self, err, "more unwind rows than a table can hold");
 	if (err < 0)
 		return fusee_fail(&d->self, err, "cannot make the unwind table");
-	return err && build.late ? 2 : err;
+	return err && (build.late || build.omitted) ? 2 : err;
 }
 
 static const char *const reasons[] = DWARF_REASON_TEXTS;

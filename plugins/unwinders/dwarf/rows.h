@@ -65,6 +65,7 @@ struct table_build {
 	uint32_t damaged; /* functions whose description could not be read: EXPRESSION */
 	uint64_t unread;  /* bytes of code without a description for which there was no time */
 	uint64_t late;    /* the part of them with CPU time to spare: the CPUs were busy */
+	uint64_t omitted; /* bytes of such code in a brief table: it is read later */
 	uint64_t began_ns, began_wall_ns; /* by table_cpu_ns(), table_wall_ns() */
 	uint32_t signals;                 /* rows of signal frames */
 };

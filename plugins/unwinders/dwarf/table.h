@@ -28,7 +28,7 @@
 
 #define DWARF_TABLE_MAGIC 0x31747764u /* "dwt1" */
 /* Raise it also when other rows are made for the same file: tables are kept on disk. */
-#define DWARF_TABLE_VERSION 20
+#define DWARF_TABLE_VERSION 21
 
 enum dwarf_header {
 	DWARF_MAGIC,

@@ -32,10 +32,12 @@ static int section(uint64_t file, const char *name, struct fusee_section *s)
 
 static const struct fusee_unwinder_host host = {.size = sizeof(host), .file_section = section};
 
-static uint64_t unread, late; /* of the last call of rule_at() */
-static struct rows known;     /* of described code */
+/* The ELF entry is the first byte of the text. */
+static struct fusee_file_info info = {.entry = TEXT};
+static uint64_t unread, late, omitted; /* of the last call of rule_at() */
+static struct rows known;              /* of described code */
 
-/* The rule at a byte of the text; the ELF entry is its first. */
+/* The rule at a byte of the text. */
 static uint32_t rule_at(uint32_t at)
 {
 	struct rows rows = {0};
@@ -46,9 +48,10 @@ static uint32_t rule_at(uint32_t at)
 	build.text[0].lo = TEXT;
 	build.text[0].hi = TEXT + (64u << 20);
 	build.n_texts = 1;
-	CHECK_INT(codefile_add(&build, &host, 1, TEXT, &known, &rows), 0);
+	CHECK_INT(codefile_add(&build, &host, 1, &info, &known, &rows), 0);
 	unread = build.unread;
 	late = build.late;
+	omitted = build.omitted;
 	for (size_t i = 0; i < rows.n && ROW_VADDR(rows.p[i]) <= TEXT + at; i++)
 		found = ROW_RULE(rows.p[i]);
 	rows_fini(&rows);
@@ -231,6 +234,40 @@ TEST(a_text_that_is_too_large_to_begin_with)
 	free(code);
 }
 
+/* In a brief table a step stops where code has no description, and takes as long as before where
+ * it has one. */
+TEST(omitted_in_a_brief_table)
+{
+	uint64_t described[] = {ROW(TEXT, DWARF_RULE_SP(1, 0)), ROW(TEXT + 256, DWARF_RULE_NONE)};
+	uint64_t len = 6u << 20;
+	uint8_t *code = large_text(len);
+	uint32_t rule;
+
+	known = (struct rows){.p = described, .n = 2};
+	sections[0] = (struct part){".text", code, len, TEXT};
+	rule = rule_at(FAR);
+	CHECK(rule != DWARF_RULE_NONE && rule != DWARF_RULE_EXPRESSION);
+	CHECK_INT(omitted, 0);
+	info.flags = FUSEE_FILE_BRIEF;
+	CHECK_INT(rule_at(FAR), DWARF_RULE_EXPRESSION);
+	CHECK_INT(omitted, len - 256);
+	CHECK_INT(unread, 0);
+	CHECK_INT(rule_at(128), DWARF_RULE_NONE); /* the description's row stays */
+	/* what is read in no time is not omitted, nor what is never read */
+	sections[0].len = 4096;
+	CHECK(rule_at(2048) != DWARF_RULE_EXPRESSION);
+	CHECK_INT(omitted, 0);
+	sections[0].len = len;
+	codefile_most = len / 2;
+	CHECK_INT(rule_at(FAR), DWARF_RULE_NONE);
+	CHECK_INT(omitted, 0);
+	codefile_most = CODEFILE_MOST;
+	info.flags = 0;
+	known = (struct rows){0};
+	memset(sections, 0, sizeof(sections));
+	free(code);
+}
+
 /* A piece that there is no memory for has no rows; those of the other piece stay. */
 TEST(no_memory_for_a_piece)
 {
@@ -247,7 +284,7 @@ TEST(no_memory_for_a_piece)
 			build.text[0].lo = TEXT;
 			build.text[0].hi = TEXT + len;
 			build.n_texts = 1;
-			if (codefile_add(&build, &host, 1, TEXT, &known, &rows))
+			if (codefile_add(&build, &host, 1, &info, &known, &rows))
 				none++;
 			else
 				kept += build.unread && build.unread < len && rows.n;

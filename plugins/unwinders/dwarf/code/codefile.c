@@ -91,8 +91,9 @@ uint64_t codefile_cpu_ns = CODEFILE_CPU_NS;
 uint64_t codefile_wall_ns = CODEFILE_WALL_NS;
 uint64_t codefile_most = CODEFILE_MOST;
 
-#define STRETCH_GAP (64u << 10) /* bytes between two stretches that are read apart */
-#define MAX_PIECE (4u << 20)    /* bytes that are read at once: they take 12 times that in memory */
+#define STRETCH_GAP (64u << 10)     /* bytes between two stretches that are read apart */
+#define LONG_STRETCHES (128u << 10) /* bytes without rows */
+#define MAX_PIECE (4u << 20) /* bytes that are read at once: they take 12 times that in memory */
 
 /* Is there nothing but padding between two functions? */
 static int is_padding(const struct code *text, uint64_t lo, uint64_t hi)
@@ -316,8 +317,28 @@ static uint64_t bytes_of(const struct code_entries *stretches)
 	return n;
 }
 
+/* May reading the code take longer than reading the descriptions? */
+static int takes_long(const struct code_entries *stretches, const struct code *code)
+{
+	return stretches->n && (code->len > CODEFILE_LONG || bytes_of(stretches) > LONG_STRETCHES);
+}
+
+/* A step there stops, and the sample waits until the code has been read. */
+static int omit(struct table_build *build, const struct code_entries *stretches, struct rows *ret)
+{
+	int err = 0;
+
+	for (size_t i = 0; i + 1 < stretches->n && !err; i += 2) {
+		err = rows_add(ret, stretches->p[i], DWARF_RULE_EXPRESSION);
+		if (!err)
+			err = rows_add(ret, stretches->p[i + 1], DWARF_RULE_NONE);
+	}
+	build->omitted += bytes_of(stretches);
+	return err;
+}
+
 int codefile_add(struct table_build *build, const struct fusee_unwinder_host *host, uint64_t file,
-		 uint64_t entry, const struct rows *known, struct rows *ret)
+		 const struct fusee_file_info *info, const struct rows *known, struct rows *ret)
 {
 	struct fusee_section text, data;
 	struct code_entries stretches = {0};
@@ -339,8 +360,10 @@ int codefile_add(struct table_build *build, const struct fusee_unwinder_host *ho
 	err = find_stretches(&stretches, &code);
 	if (!err && bytes_of(&stretches) > codefile_most)
 		build->unread += bytes_of(&stretches);
+	else if (!err && info->flags & FUSEE_FILE_BRIEF && takes_long(&stretches, &code))
+		err = omit(build, &stretches, ret);
 	else if (!err && stretches.n)
-		err = read_stretches(build, host, file, entry, &stretches, &code, ret);
+		err = read_stretches(build, host, file, info->entry, &stretches, &code, ret);
 	code_entries_fini(&stretches);
 	return err;
 }
