@@ -199,6 +199,8 @@ void elf_close(struct elf *e)
 	free(e->sections);
 	free(e->names);
 	free(e->loads);
+	free(e->filters[0].bits);
+	free(e->filters[1].bits);
 	free(e);
 }
 

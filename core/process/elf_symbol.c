@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Symbols by name, and .gnu_debuglink. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "process/internal/elf_internal.h"
@@ -24,13 +25,66 @@ static const char *name_of(const Elf64_Sym *s, const struct elf_bytes *names)
 	return s->st_name < names->len ? names->bytes + s->st_name : "";
 }
 
-static int find_in(struct elf *e, uint32_t table, const char *name, struct fusee_range *at)
+/* ---- names that a table does not have ---- */
+
+#define SMALL_TABLE 4096u /* symbols */
+
+static uint64_t hash_of(const char *name)
+{
+	uint64_t first = 0, last = 0, len = strlen(name);
+
+	memcpy(&first, name, len < 8 ? len : 8);
+	memcpy(&last, name + (len < 8 ? 0 : len - 8), len < 8 ? len : 8);
+	first = (first ^ (last << 31 | last >> 33)) * 0x9e3779b97f4a7c15ull + len;
+	return first ^ first >> 32;
+}
+
+/* Each unwinder requests a few names, of which almost all files have none, and a large table takes
+ * some 20 ms to search: so its second search and those behind it look at a filter first. Without
+ * memory there is none. */
+static void make_filter(struct elf_filter *f, const struct elf_bytes *symbols,
+			const struct elf_bytes *names)
+{
+	uint64_t n = symbols->len / sizeof(Elf64_Sym), bits = 64;
+
+	if (f->bits || n < SMALL_TABLE || !f->searched) {
+		f->searched = true;
+		return;
+	}
+	while (bits < 8 * n)
+		bits *= 2;
+	f->bits = calloc(bits / 64, sizeof(*f->bits));
+	f->mask = bits - 1;
+	for (uint64_t i = 1; f->bits && i < n; i++) {
+		Elf64_Sym s;
+		uint64_t h;
+
+		memcpy(&s, symbols->bytes + i * sizeof(s), sizeof(s));
+		h = hash_of(name_of(&s, names)) & f->mask;
+		f->bits[h / 64] |= 1ull << h % 64;
+	}
+}
+
+static bool may_have(const struct elf_filter *f, const char *name)
+{
+	uint64_t h = hash_of(name) & f->mask;
+
+	return !f->bits || f->bits[h / 64] >> h % 64 & 1;
+}
+
+/* ---- finding ---- */
+
+static int find_in(struct elf *e, uint32_t table, struct elf_filter *filter, const char *name,
+		   struct fusee_range *at)
 {
 	const struct elf_bytes *symbols, *names;
 	int err = read_table(e, table, &symbols, &names);
 
 	if (err)
 		return err;
+	make_filter(filter, symbols, names);
+	if (!may_have(filter, name))
+		return -ENOENT;
 	for (uint64_t i = 1; i < symbols->len / sizeof(Elf64_Sym); i++) {
 		Elf64_Sym s;
 
@@ -52,7 +106,7 @@ int elf_symbol(struct elf *e, const char *name, struct fusee_range *at)
 		uint32_t table = elf_section_find(e, NULL, types[i]);
 
 		if (table != UINT32_MAX)
-			err = find_in(e, table, name, at);
+			err = find_in(e, table, &e->filters[i], name, at);
 	}
 	return err;
 }

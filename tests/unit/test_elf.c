@@ -158,6 +158,38 @@ TEST(symbols_and_bytes_are_what_the_loader_sees)
 	elf_close(e);
 }
 
+/* A table of thousands of symbols: each is found by its name, again and again. */
+TEST(symbols_of_a_large_table)
+{
+	struct fusee_section symbols = {.size = sizeof(symbols)}, names = {.size = sizeof(names)};
+	int fd = open("/usr/lib/x86_64-linux-gnu/libstdc++.so.6", O_RDONLY | O_CLOEXEC);
+	struct elf *e;
+	uint64_t found = 0;
+
+	CHECK(fd >= 0);
+	CHECK_INT(elf_open(&e, fd), 0);
+	CHECK_INT(elf_section(e, ".dynsym", &symbols), 0);
+	CHECK_INT(elf_section(e, ".dynstr", &names), 0);
+	CHECK(symbols.bytes.len / sizeof(Elf64_Sym) > 4096);
+	for (uint64_t i = 1; i < symbols.bytes.len / sizeof(Elf64_Sym); i += 3) {
+		const Elf64_Sym *s = (const void *)(symbols.bytes.p + i * sizeof(*s));
+		const char *name = names.bytes.p + s->st_name;
+		struct fusee_range at = {0};
+		char other[1024];
+
+		if (s->st_shndx == SHN_UNDEF)
+			continue;
+		CHECK_INT(elf_symbol(e, name, &at), 0);
+		found += at.lo == s->st_value;
+		snprintf(other, sizeof(other), "%s+", name);
+		CHECK_INT(elf_symbol(e, other, &at), -ENOENT);
+	}
+	/* some have several versions under one name, of which the first is meant */
+	CHECK(found > 1500);
+	elf_close(e);
+	close(fd);
+}
+
 TEST(imports_are_undefined_symbols)
 {
 	static const char *const calls[] = {"no_such_function", "dl_iterate_phdr", NULL};

@@ -25,6 +25,13 @@ struct elf_bytes {
 	char bytes[];
 };
 
+/* Which hashes of names a table of symbols has. */
+struct elf_filter {
+	uint64_t *bits; /* owned; NULL: the table was not searched yet, or is small */
+	uint64_t mask;  /* of a bit's number */
+	bool searched;
+};
+
 struct elf {
 	int fd;
 	uint64_t size; /* of the file */
@@ -41,6 +48,7 @@ struct elf {
 	char build_id[ELF_BUILD_ID_MAX];
 	uint32_t build_id_len;
 	bool notes_read;
+	struct elf_filter filters[2]; /* of .symtab and .dynsym */
 };
 
 /* Reads len bytes at off. -EBADMSG: beyond the end; -EIO. */
