@@ -348,7 +348,7 @@ struct fusee_note {
 	__u64 word[FUSEE_NOTE_WORDS];
 };
 /* The note of this key. NULL: there is none. */
-FUSEE_FN struct fusee_note *fusee_note(struct fusee_unwind *u, __u64 key);
+FUSEE_FN struct fusee_note *fusee_find_note(struct fusee_unwind *u, __u64 key);
 /* Makes a note of this key, with arbitrary words, in place of another. NULL: there can be none. */
 FUSEE_FN struct fusee_note *fusee_make_note(struct fusee_unwind *u, __u64 key);
 

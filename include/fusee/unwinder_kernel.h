@@ -381,7 +381,7 @@ FUSEE_FN struct fusee_note *fusee_note_place(__u64 key)
 	return fusee_bpf_map_lookup_elem(&fusee_notes, &i);
 }
 
-FUSEE_FN struct fusee_note *fusee_note(struct fusee_unwind *u, __u64 key)
+FUSEE_FN struct fusee_note *fusee_find_note(struct fusee_unwind *u, __u64 key)
 {
 	struct fusee_note *n = fusee_note_place(key);
 

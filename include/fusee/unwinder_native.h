@@ -36,7 +36,7 @@ struct fusee_native {
 	__u32 ntouched, touched[FUSEE_TOUCHED];
 	/* Takes a labeler's label: fusee_label_text(). NULL: it cannot be read. */
 	int (*label)(struct fusee_native *, __u64 key, __u64 key_len, __u64 value, __u64 value_len);
-	/* The place of a note: fusee_note(), fusee_make_note(). NULL: there are none. */
+	/* The place of a note: fusee_find_note(), fusee_make_note(). NULL: there are none. */
 	struct fusee_note *(*note)(struct fusee_native *, __u64 key);
 	/* As fusee_go_on(). NULL: a frame at each call of the step. */
 	int (*go_on)(struct fusee_native *, enum fusee_next how);
@@ -220,7 +220,7 @@ FUSEE_FN struct fusee_note *fusee_make_note(struct fusee_unwind *u, __u64 key)
 	return note;
 }
 
-FUSEE_FN struct fusee_note *fusee_note(struct fusee_unwind *u, __u64 key)
+FUSEE_FN struct fusee_note *fusee_find_note(struct fusee_unwind *u, __u64 key)
 {
 	struct fusee_native *n = (struct fusee_native *)u;
 	struct fusee_note *note = n->note ? n->note(n, key) : 0;

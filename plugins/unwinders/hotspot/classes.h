@@ -41,7 +41,7 @@ FUSEE_FN __u64 count_changes(struct fusee_unwind *u)
 /* Sets n->generation to this, as it is in this walk. 0 or -1. */
 static int read_generation(struct fusee_unwind *u, __u32 unused)
 {
-	struct fusee_note *k = fusee_note(u, GENERATION_KEY);
+	struct fusee_note *k = fusee_find_note(u, GENERATION_KEY);
 	struct near *n = near(u);
 
 	(void)unused;
@@ -75,13 +75,13 @@ FUSEE_FN int holds(struct fusee_unwind *u, const struct near *n, struct fusee_no
 /* The note of this key, if it holds. Otherwise n->generation is read. */
 FUSEE_FN struct fusee_note *holding_note(struct fusee_unwind *u, const struct near *n, __u64 key)
 {
-	struct fusee_note *k = fusee_note(u, key);
+	struct fusee_note *k = fusee_find_note(u, key);
 
 	if (k && holds(u, n, k, 0))
 		return k;
 	if (FUSEE_CALL(fusee_hotspot_read_generation, u, 0) || !k)
 		return 0;
-	k = fusee_note(u, key); /* the generation's may have taken its place */
+	k = fusee_find_note(u, key); /* the generation's may have taken its place */
 	return k && holds(u, n, k, 1) ? k : 0;
 }
 

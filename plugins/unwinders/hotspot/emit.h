@@ -221,7 +221,7 @@ FUSEE_FN __u64 mix_name(struct fusee_unwind *u, struct near *m, __u64 key, __u64
 FUSEE_FN __u64 class_part(struct fusee_unwind *u, struct near *m, int is_read)
 {
 	__u64 at = fusee_mix(0x636c617373, m->pool), class, symbol, part;
-	struct fusee_note *k = fusee_note(u, at);
+	struct fusee_note *k = fusee_find_note(u, at);
 
 	if (k && holds(u, m, k, is_read))
 		return k->word[CLASS_PART];

@@ -120,7 +120,7 @@ FUSEE_FN void note_method(struct fusee_unwind *u, struct near *n)
 /* Is this method still there? */
 static int is_there(struct fusee_unwind *u, __u32 unused)
 {
-	struct fusee_note *k = fusee_note(u, known_key(u));
+	struct fusee_note *k = fusee_find_note(u, known_key(u));
 	struct near *n = near(u);
 	__u64 block, name;
 	__u32 length, id;
@@ -178,7 +178,7 @@ FUSEE_PART(fusee_hotspot_known_interpreted, known_interpreted)
  * it is to be stepped without; nothing has changed. */
 static int known(struct fusee_unwind *u, __u32 unused)
 {
-	struct fusee_note *k = fusee_note(u, known_key(u));
+	struct fusee_note *k = fusee_find_note(u, known_key(u));
 	__u64 saved[2], size;
 
 	(void)unused;

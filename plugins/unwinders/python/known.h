@@ -66,7 +66,7 @@ FUSEE_FN __u64 note_key(__u64 code)
 /* The key of a code object that this walk has read; 0: it has not. */
 FUSEE_FN __u64 noted(struct fusee_unwind *u, __u64 code)
 {
-	const struct fusee_note *k = fusee_note(u, note_key(code));
+	const struct fusee_note *k = fusee_find_note(u, note_key(code));
 
 	return k && k->word[NOTED_AT] == u->time_ns ? k->word[NOTED_KEY] : 0;
 }

@@ -70,7 +70,7 @@ static int is_same_function(struct fusee_unwind *u, __u32 unused)
 	(void)unused;
 	if (!n)
 		return 0;
-	k = fusee_note(u, function_note(n->function));
+	k = fusee_find_note(u, function_note(n->function));
 	if (!k)
 		return 0;
 	shared = read_function(u, n, n->function);
@@ -87,7 +87,7 @@ FUSEE_PART(fusee_v8_is_same_function, is_same_function)
 /* The note of this function, if that is the same. NULL: there is none. */
 FUSEE_FN struct fusee_note *known_function(struct fusee_unwind *u, struct near *n, __u64 function)
 {
-	struct fusee_note *k = fusee_note(u, function_note(function));
+	struct fusee_note *k = fusee_find_note(u, function_note(function));
 
 	if (!k || k->word[KNOWN_CHECKED] == u->time_ns)
 		return k;
@@ -171,7 +171,7 @@ FUSEE_FN int offset_of(struct fusee_unwind *u, __u64 slot)
 /* Pushes the frame of a call in compiled code that has a note. 1; 0: it has none, or another. */
 FUSEE_FN int push_known_call(struct fusee_unwind *u, struct near *n, __u64 function)
 {
-	struct fusee_note *c = fusee_note(u, call_note(u, function));
+	struct fusee_note *c = fusee_find_note(u, call_note(u, function));
 
 	if (!c || !is_same_call(u, n, c, function))
 		return 0;
@@ -186,7 +186,7 @@ FUSEE_FN int push_known_call(struct fusee_unwind *u, struct near *n, __u64 funct
 /* Pushes an interpreted frame of a function that has a note, with its bytecode. 1 or 0. */
 FUSEE_FN int push_known_bytecode(struct fusee_unwind *u, __u64 function)
 {
-	const struct fusee_note *k = fusee_note(u, function_note(function));
+	const struct fusee_note *k = fusee_find_note(u, function_note(function));
 	__u64 w[2];
 	int at;
 
@@ -254,7 +254,7 @@ FUSEE_PART(fusee_v8_note_function, note_function)
 /* Notes the bytecode of an interpreted frame, whose positions were emitted if it has them. */
 FUSEE_FN void note_bytecode(struct fusee_unwind *u, const struct near *n)
 {
-	struct fusee_note *k = fusee_note(u, function_note(n->function));
+	struct fusee_note *k = fusee_find_note(u, function_note(n->function));
 
 	if (!k || k->word[KNOWN_KEY] != u->scratch[KEY])
 		return;
