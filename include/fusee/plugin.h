@@ -277,6 +277,8 @@ struct fusee_runtime {
 	uint32_t major, minor; /* the first version that can; 0: all that are in use */
 };
 
+enum fusee_forget { FUSEE_FORGET_BEGIN = 1, FUSEE_FORGET_UNUSED };
+
 struct fusee_unwinder_ops {
 	uint32_t size, flags;       /* enum fusee_unwinder_flags */
 	int32_t order;              /* native: the lowest steps first (dwarf 10, framepointer 90) */
@@ -308,9 +310,9 @@ struct fusee_unwinder_ops {
 	int (*refresh)(void *ctx, uint64_t process);
 	/* Language unwinders: an emission of the step in this process. It comes before the first
 	 * sample that has a frame with its key, and may come several times. Returns the bytes of
-	 * memory that the plugin keeps of it until detach(), 0: it has them already; -errno: the
-	 * emission is lost. The agent bounds the sums of a process, of a user and of all, and stops
-	 * calling record() at a bound. */
+	 * memory that the plugin keeps of it until forget() or detach(), 0: it has them already;
+	 * -errno: the emission is lost. The agent bounds the sums of a process, of a user and of
+	 * all, and stops calling record() at a bound. */
 	int (*record)(void *ctx, uint64_t process, const struct fusee_emission *);
 	/* Symbolizes a frame with host->unwinder->frame(). Returns the number of source frames, 0:
 	 * the frame has no name, or -errno. */
@@ -321,6 +323,14 @@ struct fusee_unwinder_ops {
 	/* The releases of a language's run time with which the plugin was tried, for people:
 	 * "CPython 3.8.18, 3.12.1". NULL: it does not depend on one. */
 	const char *tested;
+	/* Language unwinders: frees what record() keeps of a process that no frame needs any more,
+	 * as its code was removed. Two calls: with FUSEE_FORGET_BEGIN, then, seconds later, with
+	 * FUSEE_FORGET_UNUSED. From the first on the step emits anew what its samples need; and
+	 * before the second the core symbolizes all frames of the process that it has. So what was
+	 * neither in record() nor used by symbolize() in between is not needed: the second call
+	 * frees it, and returns how many bytes of those that record() has returned. NULL: all is
+	 * kept until detach(). See <fusee/emitted.h>. */
+	uint64_t (*forget)(void *ctx, uint64_t process, uint32_t what); /* enum fusee_forget */
 };
 
 /* ---- sinks: each instance has a thread, a window and a bounded queue of its own ---- */

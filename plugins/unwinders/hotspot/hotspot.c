@@ -144,6 +144,13 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 	return show(h, frame->process, named, (uint32_t)frame->v[1], out) ? -ENOMEM : 1;
 }
 
+static uint64_t on_forget(void *ctx, uint64_t process, uint32_t what)
+{
+	struct hotspot *h = ctx;
+
+	return hotspot_names_forget(&h->processes, process, what);
+}
+
 static void on_detach(void *ctx, uint64_t process)
 {
 	struct hotspot *h = ctx;
@@ -185,6 +192,7 @@ static const struct fusee_unwinder_ops ops = {
 	.symbolize = on_symbolize,
 	.detach = on_detach,
 	.runtimes = FUSEE_TABLE(runtimes),
+	.forget = on_forget,
 	.tested = "OpenJDK 8u504, 11.0.13, 17.0.9, 17.0.15, 21.0.8, 25.0.2, 26.0.2.1",
 };
 

@@ -21,8 +21,8 @@ struct process {
 
 /* A class that is loaded again has methods with other keys, and the same texts. */
 struct method {
-	uint64_t key;
-	const struct hotspot_named *named; /* in p->named */
+	struct fusee_emitted_element head;
+	struct hotspot_named *named; /* in p->named; used with the method */
 };
 
 static void free_process(void *element)
@@ -97,20 +97,32 @@ static struct hotspot_named *new_named(const struct hotspot_method *m, const uns
  * that. The bytes of memory that it takes; -ENOSPC; -ENOMEM: it is freed. */
 static int share(struct process *p, struct hotspot_named **named)
 {
-	const int bytes = (int)(sizeof(**named) + text_bytes(*named));
+	const uint32_t bytes = (uint32_t)(sizeof(**named) + text_bytes(*named));
 	struct hotspot_named **has = tfind(*named, &p->named, by_text);
-	int r = has                                                     ? 0
-		: p->kept.bytes + (uint64_t)bytes > FUSEE_EMITTED_BYTES ? -ENOSPC
-		: !tsearch(*named, &p->named, by_text)                  ? -ENOMEM
-									: bytes;
+	int r = has                                           ? 0
+		: p->kept.bytes + bytes > FUSEE_EMITTED_BYTES ? -ENOSPC
+		: !tsearch(*named, &p->named, by_text)        ? -ENOMEM
+							      : (int)bytes;
 
 	if (r > 0) {
-		p->kept.bytes += (uint64_t)bytes;
+		p->kept.bytes += bytes;
+		(*named)->head.bytes = bytes;
 		return r;
 	}
 	free(*named);
 	*named = has ? *has : NULL;
 	return r;
+}
+
+/* NULL: there is none. */
+static const struct hotspot_named *use_method(const struct process *p, uint64_t key)
+{
+	const struct method *method = fusee_emitted_use(&p->kept, &p->methods, key);
+
+	if (!method)
+		return NULL;
+	method->named->head.used = p->kept.time;
+	return method->named;
 }
 
 static int add_method(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
@@ -128,6 +140,8 @@ static int add_method(struct process *p, uint64_t key, const unsigned char *byte
 		    n - sizeof(m) ||
 	    m.class_bytes + m.name_bytes >= UINT16_MAX)
 		return -EBADMSG;
+	if (use_method(p, key))
+		return 0;
 	r = fusee_emitted_new(&p->kept, &p->methods, key, sizeof(*method), &method);
 	if (r <= 0)
 		return r;
@@ -138,7 +152,8 @@ static int add_method(struct process *p, uint64_t key, const unsigned char *byte
 		return shared;
 	}
 	method->named = named;
-	r = fusee_emitted_keep(&p->kept, &p->methods, method, sizeof(*method), free);
+	named->head.used = p->kept.time;
+	r = fusee_emitted_keep_used(&p->kept, &p->methods, method, sizeof(*method), free);
 	return r < 0 ? r : r + shared;
 }
 
@@ -170,6 +185,8 @@ static int add_stub(struct process *p, uint64_t key, const unsigned char *bytes,
 		return -EBADMSG;
 	n = strnlen((const char *)bytes, n);
 	size = sizeof(*named) + n + 1;
+	if (fusee_emitted_has(&p->kept, &p->stubs, key))
+		return 0;
 	r = fusee_emitted_new(&p->kept, &p->stubs, key, size, &named);
 	if (r <= 0)
 		return r;
@@ -179,7 +196,7 @@ static int add_stub(struct process *p, uint64_t key, const unsigned char *bytes,
 	named->name_bytes = (uint16_t)n;
 	named->shown = stubs[i].shown;
 	named->flags = stubs[i].flags;
-	return fusee_emitted_keep(&p->kept, &p->stubs, named, size, free);
+	return fusee_emitted_keep_used(&p->kept, &p->stubs, named, size, free);
 }
 
 /* ---- places ---- */
@@ -192,12 +209,14 @@ static int add_place(struct process *p, uint64_t key, const unsigned char *bytes
 
 	if (!n || n % sizeof(place->scope[0]) || n / sizeof(place->scope[0]) > HOTSPOT_SCOPES)
 		return -EBADMSG;
+	if (fusee_emitted_has(&p->kept, &p->places, key))
+		return 0;
 	r = fusee_emitted_new(&p->kept, &p->places, key, size, &place);
 	if (r <= 0)
 		return r;
 	place->n = (uint32_t)(n / sizeof(place->scope[0]));
 	memcpy(place->scope, bytes, n);
-	return fusee_emitted_keep(&p->kept, &p->places, place, size, free);
+	return fusee_emitted_keep_used(&p->kept, &p->places, place, size, free);
 }
 
 /* ---- threads ---- */
@@ -255,6 +274,8 @@ static int add_thread(struct process *p, uint64_t key, const unsigned char *byte
 	if (head.wide)
 		n &= ~1ull;
 	size = sizeof(*named) + (head.wide ? 3 * n / 2 : 2 * n) + 1;
+	if (fusee_emitted_has(&p->kept, &p->threads, key))
+		return 0;
 	r = fusee_emitted_new(&p->kept, &p->threads, key, size, &named);
 	if (r <= 0)
 		return r;
@@ -262,7 +283,7 @@ static int add_thread(struct process *p, uint64_t key, const unsigned char *byte
 	for (uint32_t i = 0; i < n;)
 		to = put_character(to, character(bytes, (uint32_t)n, head.wide != 0, &i));
 	*to = '\0';
-	return fusee_emitted_keep(&p->kept, &p->threads, named, size, free);
+	return fusee_emitted_keep_used(&p->kept, &p->threads, named, size, free);
 }
 
 int hotspot_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key,
@@ -285,9 +306,8 @@ const struct hotspot_named *hotspot_names_method(void *const *processes, uint64_
 						 uint64_t key)
 {
 	struct process *p = fusee_emitted_find(processes, process);
-	const struct method *method = p ? fusee_emitted_find(&p->methods, key) : NULL;
 
-	return method ? method->named : NULL;
+	return p ? use_method(p, key) : NULL;
 }
 
 const struct hotspot_named *hotspot_names_stub(void *const *processes, uint64_t process,
@@ -295,7 +315,7 @@ const struct hotspot_named *hotspot_names_stub(void *const *processes, uint64_t 
 {
 	struct process *p = fusee_emitted_find(processes, process);
 
-	return p ? fusee_emitted_find(&p->stubs, key) : NULL;
+	return p ? fusee_emitted_use(&p->kept, &p->stubs, key) : NULL;
 }
 
 const struct hotspot_place *hotspot_names_place(void *const *processes, uint64_t process,
@@ -303,15 +323,33 @@ const struct hotspot_place *hotspot_names_place(void *const *processes, uint64_t
 {
 	struct process *p = fusee_emitted_find(processes, process);
 
-	return p ? fusee_emitted_find(&p->places, key) : NULL;
+	return p ? fusee_emitted_use(&p->kept, &p->places, key) : NULL;
 }
 
 const char *hotspot_names_thread(void *const *processes, uint64_t process, uint64_t key)
 {
 	struct process *p = fusee_emitted_find(processes, process);
-	const struct hotspot_named_thread *named = p ? fusee_emitted_find(&p->threads, key) : NULL;
+	const struct hotspot_named_thread *named = p ? fusee_emitted_use(&p->kept, &p->threads, key)
+						     : NULL;
 
 	return named ? named->name : NULL;
+}
+
+uint64_t hotspot_names_forget(void *const *processes, uint64_t process, uint32_t what)
+{
+	struct process *p = fusee_emitted_find(processes, process);
+	struct fusee_emitted *kept;
+
+	if (p && what == FUSEE_FORGET_BEGIN)
+		fusee_emitted_forget_begin(&p->kept);
+	if (!p || what != FUSEE_FORGET_UNUSED)
+		return 0;
+	kept = &p->kept;
+	return fusee_emitted_forget_unused(kept, &p->methods, fusee_emitted_order, free) +
+	       fusee_emitted_forget_unused(kept, &p->named, by_text, free) +
+	       fusee_emitted_forget_unused(kept, &p->places, fusee_emitted_order, free) +
+	       fusee_emitted_forget_unused(kept, &p->stubs, fusee_emitted_order, free) +
+	       fusee_emitted_forget_unused(kept, &p->threads, fusee_emitted_order, free);
 }
 
 void hotspot_names_remove(void **processes, uint64_t process)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <fusee/emitted.h>
 #include <fusee/helpers.h>
 
 #include "required.h"
@@ -16,7 +17,7 @@ struct hotspot_memory;
 
 /* Owned by its process. A JVM has tens of thousands: each byte is kept once. */
 struct hotspot_named {
-	uint64_t key;
+	struct fusee_emitted_element head;
 	const char *shown; /* a stub's name; NULL: its own */
 	uint32_t flags;    /* enum fusee_frame_flags */
 	uint16_t name_bytes, signature_bytes, file_bytes, line_bytes;
@@ -63,13 +64,13 @@ struct hotspot_jvm {
 };
 
 struct hotspot_place {
-	uint64_t key;
+	struct fusee_emitted_element head;
 	uint32_t n;
 	struct hotspot_scope scope[]; /* innermost first */
 };
 
 struct hotspot_named_thread {
-	uint64_t key;
+	struct fusee_emitted_element head;
 	char name[]; /* UTF-8 */
 };
 
@@ -77,12 +78,16 @@ struct hotspot_named_thread {
 struct hotspot_jvm *hotspot_names_jvm(void **processes, uint64_t process);
 
 /* Adds an emission of a process: `bytes` can be anything. The bytes of memory that it takes
- * until the process is removed; 0: none; -EBADMSG: it is no emission of the step; -ENOSPC: the
- * process has too many methods; -ENOMEM. Any thread, one at a time. */
+ * until it is forgotten or the process is removed; 0: none; -EBADMSG: it is no emission of the
+ * step; -ENOSPC: the process has too many methods; -ENOMEM. Any thread, one at a time. */
 int hotspot_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key,
 		      const void *bytes, uint64_t n);
 
-/* NULL: it was not emitted. Valid until the process is removed. */
+/* ops->forget(). */
+uint64_t hotspot_names_forget(void *const *processes, uint64_t process, uint32_t what);
+
+/* NULL: it was not emitted. What is found is used; valid until it is forgotten, or the process is
+ * removed. */
 const struct hotspot_named *hotspot_names_method(void *const *processes, uint64_t process,
 						 uint64_t key);
 const struct hotspot_named *hotspot_names_stub(void *const *processes, uint64_t process,

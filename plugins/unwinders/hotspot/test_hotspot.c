@@ -2577,16 +2577,16 @@ TEST(damaged_emissions)
 	CHECK(named && fusee_text_is(hotspot_file(named), "A.java"));
 	/* each text is kept once, with a dot between class and name, also if the class comes again
 	 */
-	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 2, &method, (uint64_t)12 + 15), 16);
+	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 2, &method, (uint64_t)12 + 15), 24);
 	CHECK(hotspot_names_method(&names, 1, 2) == named);
 	method.text[2] = 'C';
 	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 3, &method, (uint64_t)12 + 15),
-		  16 + sizeof(*named) + 15 + 1);
+		  24 + sizeof(*named) + 15 + 1);
 	CHECK(fusee_text_is(hotspot_name(hotspot_names_method(&names, 1, 3)), "a.C.run"));
 	method.head.file_bytes--;
 	method.head.line_bytes++;
 	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 4, &method, (uint64_t)12 + 15),
-		  16 + sizeof(*named) + 15 + 1);
+		  24 + sizeof(*named) + 15 + 1);
 	CHECK(fusee_text_is(hotspot_name(named), "a.B.run"));
 	method.head = (struct hotspot_method){.class_bytes = 0xffff};
 	CHECK_INT(hotspot_names_add(&names, 1, HOTSPOT_METHOD, 9, &method, (uint64_t)12 + 0xffff),

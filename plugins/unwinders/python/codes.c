@@ -58,7 +58,7 @@ static struct python_code *new_code(uint64_t key, const struct python_head *h,
 
 	if (!c)
 		return NULL;
-	c->key = key;
+	c->head.key = key;
 	c->minor = h->minor;
 	c->first_line = h->first_line;
 	c->nlines = h->table;
@@ -90,7 +90,7 @@ static int add_head(struct python_process *p, uint64_t key, const unsigned char 
 	memcpy(&h, bytes, sizeof(h));
 	if (h.table > PYTHON_PARTS * PYTHON_PART_BYTES)
 		return -EBADMSG;
-	if (fusee_emitted_find(&p->codes, key))
+	if (fusee_emitted_has(&p->kept, &p->codes, key))
 		return 0;
 	if (p->kept.bytes + sizeof(*c) + n + h.table > FUSEE_EMITTED_BYTES)
 		return -ENOSPC;
@@ -101,7 +101,7 @@ static int add_head(struct python_process *p, uint64_t key, const unsigned char 
 		return errno == ENOMEM ? -ENOMEM : -EBADMSG;
 	add_lines(c, 0, bytes, n < h.part.bytes ? n : h.part.bytes);
 	n = sizeof(*c) + strlen(c->name) + strlen(c->file) + h.table;
-	return fusee_emitted_keep(&p->kept, &p->codes, c, n, free_code);
+	return fusee_emitted_keep_used(&p->kept, &p->codes, c, n, free_code);
 }
 
 int python_codes_add(void **processes, uint64_t process, uint64_t key, const void *bytes,
@@ -122,7 +122,7 @@ int python_codes_add(void **processes, uint64_t process, uint64_t key, const voi
 	errno = 0;
 	if (!part.part)
 		return add_head(p, key, bytes, n);
-	c = fusee_emitted_find(&p->codes, key);
+	c = fusee_emitted_use(&p->kept, &p->codes, key);
 	if (c)
 		add_lines(c, part.part, (const unsigned char *)bytes + sizeof(part), part.bytes);
 	return 0;
@@ -132,7 +132,18 @@ const struct python_code *python_codes_find(void *const *processes, uint64_t pro
 {
 	struct python_process *p = fusee_emitted_find(processes, process);
 
-	return p ? fusee_emitted_find(&p->codes, key) : NULL;
+	return p ? fusee_emitted_use(&p->kept, &p->codes, key) : NULL;
+}
+
+uint64_t python_codes_forget(void *const *processes, uint64_t process, uint32_t what)
+{
+	struct python_process *p = fusee_emitted_find(processes, process);
+
+	if (p && what == FUSEE_FORGET_BEGIN)
+		fusee_emitted_forget_begin(&p->kept);
+	if (!p || what != FUSEE_FORGET_UNUSED)
+		return 0;
+	return fusee_emitted_forget_unused(&p->kept, &p->codes, fusee_emitted_order, free_code);
 }
 
 void python_codes_remove(void **processes, uint64_t process)

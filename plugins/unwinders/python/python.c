@@ -91,6 +91,13 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 	return p->self.host->unwinder->frame(out, &named) ? -ENOMEM : 1;
 }
 
+static uint64_t on_forget(void *ctx, uint64_t process, uint32_t what)
+{
+	struct python *p = ctx;
+
+	return python_codes_forget(&p->processes, process, what);
+}
+
 static void on_detach(void *ctx, uint64_t process)
 {
 	struct python *p = ctx;
@@ -132,6 +139,7 @@ static const struct fusee_unwinder_ops ops = {
 	.symbolize = on_symbolize,
 	.detach = on_detach,
 	.runtimes = FUSEE_TABLE(runtimes),
+	.forget = on_forget,
 	.tested = python_tested,
 };
 

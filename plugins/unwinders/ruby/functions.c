@@ -19,7 +19,7 @@ struct process {
 };
 
 struct place {
-	uint64_t key;
+	struct fusee_emitted_element head;
 	uint32_t line;
 };
 
@@ -77,14 +77,16 @@ static int add_function(struct process *p, uint64_t key, const unsigned char *by
 		return -EBADMSG;
 	label = label_of(&f, NULL);
 	n = sizeof(*named) + label + f.path_bytes + 2u;
+	if (fusee_emitted_has(&p->kept, &p->functions, key))
+		return 0;
 	r = fusee_emitted_new(&p->kept, &p->functions, key, n, &named);
 	if (r <= 0)
 		return r;
 	text = (char *)(named + 1);
-	*named = (struct ruby_named){key, f.first_line, f.is_c, text, text + label + 1};
+	*named = (struct ruby_named){{.key = key}, f.first_line, f.is_c, text, text + label + 1};
 	label_of(&f, text);
 	memcpy(text + label + 1, f.path, f.path_bytes);
-	return fusee_emitted_keep(&p->kept, &p->functions, named, n, free);
+	return fusee_emitted_keep_used(&p->kept, &p->functions, named, n, free);
 }
 
 static int add_place(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
@@ -96,11 +98,13 @@ static int add_place(struct process *p, uint64_t key, const unsigned char *bytes
 	if (n != sizeof(emitted))
 		return -EBADMSG;
 	memcpy(&emitted, bytes, sizeof(emitted));
+	if (fusee_emitted_has(&p->kept, &p->places, key))
+		return 0;
 	r = fusee_emitted_new(&p->kept, &p->places, key, sizeof(*place), &place);
 	if (r <= 0)
 		return r;
 	place->line = emitted.line;
-	return fusee_emitted_keep(&p->kept, &p->places, place, sizeof(*place), free);
+	return fusee_emitted_keep_used(&p->kept, &p->places, place, sizeof(*place), free);
 }
 
 int ruby_functions_add(void **processes, uint64_t process, uint32_t kind, uint64_t key,
@@ -120,10 +124,23 @@ const struct ruby_named *ruby_functions_find(void *const *processes, uint64_t pr
 					     uint64_t pc, uint32_t *line)
 {
 	struct process *p = fusee_emitted_find(processes, process);
-	const struct place *place = p ? fusee_emitted_find(&p->places, fusee_mix(key, pc)) : NULL;
+	const struct place *place = p ? fusee_emitted_use(&p->kept, &p->places, fusee_mix(key, pc))
+				      : NULL;
 
 	*line = place ? place->line : 0;
-	return p ? fusee_emitted_find(&p->functions, key) : NULL;
+	return p ? fusee_emitted_use(&p->kept, &p->functions, key) : NULL;
+}
+
+uint64_t ruby_functions_forget(void *const *processes, uint64_t process, uint32_t what)
+{
+	struct process *p = fusee_emitted_find(processes, process);
+
+	if (p && what == FUSEE_FORGET_BEGIN)
+		fusee_emitted_forget_begin(&p->kept);
+	if (!p || what != FUSEE_FORGET_UNUSED)
+		return 0;
+	return fusee_emitted_forget_unused(&p->kept, &p->functions, fusee_emitted_order, free) +
+	       fusee_emitted_forget_unused(&p->kept, &p->places, fusee_emitted_order, free);
 }
 
 void ruby_functions_remove(void **processes, uint64_t process)

@@ -5,9 +5,11 @@
 
 #include <stdint.h>
 
+#include <fusee/emitted.h>
+
 /* Owned by its process. Texts are terminated. */
 struct ruby_named {
-	uint64_t key;
+	struct fusee_emitted_element head;
 	uint32_t first_line, is_c;
 	const char *label, *path;
 };
@@ -21,13 +23,16 @@ struct ruby_library {
 struct ruby_library *ruby_functions_library(void **processes, uint64_t process);
 
 /* Adds an emission of a process: `bytes` can be anything. The bytes of memory that it takes
- * until the process is removed; 0: none; -EBADMSG: it is no emission of the step; -ENOSPC: the
- * process has too many functions; -ENOMEM. Any thread, one at a time. */
+ * until it is forgotten or the process is removed; 0: none; -EBADMSG: it is no emission of the
+ * step; -ENOSPC: the process has too many functions; -ENOMEM. Any thread, one at a time. */
 int ruby_functions_add(void **processes, uint64_t process, uint32_t kind, uint64_t key,
 		       const void *bytes, uint64_t n);
 
-/* NULL: the function was not emitted. Valid until the process is removed. *line is that of that
- * with this pc, 0: not known. */
+/* ops->forget(). */
+uint64_t ruby_functions_forget(void *const *processes, uint64_t process, uint32_t what);
+
+/* NULL: the function was not emitted. What is found is used; valid until it is forgotten, or the
+ * process is removed. *line is that of that with this pc, 0: not known. */
 const struct ruby_named *ruby_functions_find(void *const *processes, uint64_t process, uint64_t key,
 					     uint64_t pc, uint32_t *line);
 

@@ -84,6 +84,13 @@ static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_vie
 	return host->process_claim(r->self.in, process, &claim);
 }
 
+static uint64_t on_forget(void *ctx, uint64_t process, uint32_t what)
+{
+	struct ruby *r = ctx;
+
+	return ruby_functions_forget(&r->processes, process, what);
+}
+
 static void on_detach(void *ctx, uint64_t process)
 {
 	struct ruby *r = ctx;
@@ -120,6 +127,7 @@ static const struct fusee_unwinder_ops ops = {
 	.symbolize = on_symbolize,
 	.detach = on_detach,
 	.runtimes = FUSEE_TABLE(runtimes),
+	.forget = on_forget,
 	.tested = ruby_tested,
 };
 

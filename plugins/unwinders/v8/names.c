@@ -116,13 +116,15 @@ static int add_function(struct process *p, uint64_t key, const unsigned char *by
 	memcpy(&f, bytes, sizeof(f));
 	if (!fits(n, sizeof(f), &f.name))
 		return -EBADMSG;
+	if (fusee_emitted_has(&p->kept, &p->functions, key))
+		return 0;
 	size = sizeof(*named) + 2u * f.name.bytes + 1;
 	r = fusee_emitted_new(&p->kept, &p->functions, key, size, &named);
 	if (r <= 0)
 		return r;
-	*named = (struct v8_named){.key = key, .script = f.script, .flags = f.flags};
+	*named = (struct v8_named){.head = {.key = key}, .script = f.script, .flags = f.flags};
 	put_text(named->name, bytes + sizeof(f), &f.name);
-	return fusee_emitted_keep(&p->kept, &p->functions, named, size, free_function);
+	return fusee_emitted_keep_used(&p->kept, &p->functions, named, size, free_function);
 }
 
 static int add_script(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
@@ -137,11 +139,13 @@ static int add_script(struct process *p, uint64_t key, const unsigned char *byte
 	memcpy(&s, bytes, sizeof(s));
 	if (!fits(n, sizeof(s), &s.name))
 		return -EBADMSG;
+	if (fusee_emitted_has(&p->kept, &p->scripts, key))
+		return 0;
 	size = sizeof(*file) + 2u * s.name.bytes + 1;
 	r = fusee_emitted_new(&p->kept, &p->scripts, key, size, &file);
 	if (r <= 0)
 		return r;
-	*file = (struct v8_file){.key = key,
+	*file = (struct v8_file){.head = {.key = key},
 				 .source = {.script = s.object,
 					    .text = s.source,
 					    .at = s.at,
@@ -149,7 +153,7 @@ static int add_script(struct process *p, uint64_t key, const unsigned char *byte
 					    .wide = s.wide & 1,
 					    .line_offset = s.line_offset}};
 	put_text(file->name, bytes + sizeof(s), &s.name);
-	return fusee_emitted_keep(&p->kept, &p->scripts, file, size, free_script);
+	return fusee_emitted_keep_used(&p->kept, &p->scripts, file, size, free_script);
 }
 
 static int add_code(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
@@ -167,12 +171,15 @@ static int add_code(struct process *p, uint64_t key, const unsigned char *bytes,
 	if (c.functions > V8_MOST_INLINED || c.places > V8_MOST_PLACES ||
 	    n != sizeof(c) + keys + places)
 		return -EBADMSG;
+	if (fusee_emitted_has(&p->kept, &p->functions, key))
+		return 0;
 	if (p->kept.bytes + sizeof(*named) + 1 + n > FUSEE_EMITTED_BYTES)
 		return -ENOSPC;
 	r = fusee_emitted_new(&p->kept, &p->functions, key, sizeof(*named) + 1, &named);
 	if (r <= 0)
 		return r;
-	*named = (struct v8_named){.key = key, .functions = c.functions, .places = c.places};
+	*named = (struct v8_named){
+		.head = {.key = key}, .functions = c.functions, .places = c.places};
 	named->inlined = malloc(keys + places + 1);
 	if (!named->inlined) {
 		free(named);
@@ -180,15 +187,15 @@ static int add_code(struct process *p, uint64_t key, const unsigned char *bytes,
 	}
 	memcpy(named->inlined, bytes + sizeof(c), keys + places);
 	named->place = (struct v8_inlined *)(void *)(named->inlined + c.functions);
-	return fusee_emitted_keep(&p->kept, &p->functions, named, sizeof(*named) + 1 + n,
-				  free_function);
+	return fusee_emitted_keep_used(&p->kept, &p->functions, named, sizeof(*named) + 1 + n,
+				       free_function);
 }
 
 /* which: as the kinds of parts, from 0 on. */
 static int add_part(struct process *p, uint32_t which, uint64_t key, const unsigned char *bytes,
 		    uint64_t n)
 {
-	struct v8_named *f = fusee_emitted_find(&p->functions, key);
+	struct v8_named *f = fusee_emitted_use(&p->kept, &p->functions, key);
 	uint32_t part = which % V8_PARTS;
 	struct v8_positions head;
 	struct v8_parts *table;
@@ -214,7 +221,7 @@ static int add_part(struct process *p, uint32_t which, uint64_t key, const unsig
 		return -ENOMEM;
 	memcpy(table->part[part], bytes + sizeof(head), n);
 	table->bytes = head.bytes;
-	p->kept.bytes += n;
+	fusee_emitted_grow(&p->kept, f, n);
 	return (int)n;
 }
 
@@ -276,14 +283,14 @@ const struct v8_named *v8_names_function(void *const *processes, uint64_t proces
 {
 	struct process *p = fusee_emitted_find(processes, process);
 
-	return p ? fusee_emitted_find(&p->functions, key) : NULL;
+	return p ? fusee_emitted_use(&p->kept, &p->functions, key) : NULL;
 }
 
 struct v8_file *v8_names_script(void *const *processes, uint64_t process, uint64_t key)
 {
 	struct process *p = fusee_emitted_find(processes, process);
 
-	return p ? fusee_emitted_find(&p->scripts, key) : NULL;
+	return p ? fusee_emitted_use(&p->kept, &p->scripts, key) : NULL;
 }
 
 struct each {
@@ -308,6 +315,30 @@ void v8_names_each_script(void *const *processes, uint64_t process,
 
 	if (p)
 		twalk_r(p->scripts, visit, &e);
+}
+
+static bool add_lines(void *arg, struct v8_file *f)
+{
+	*(uint64_t *)arg += f->source.nlines + f->source.nloops;
+	return true;
+}
+
+uint64_t v8_names_forget(void *const *processes, uint64_t process, uint32_t what)
+{
+	struct process *p = fusee_emitted_find(processes, process);
+	uint64_t bytes;
+
+	if (p && what == FUSEE_FORGET_BEGIN)
+		fusee_emitted_forget_begin(&p->kept);
+	if (!p || what != FUSEE_FORGET_UNUSED)
+		return 0;
+	bytes = fusee_emitted_forget_unused(&p->kept, &p->functions, fusee_emitted_order,
+					    free_function);
+	bytes += fusee_emitted_forget_unused(&p->kept, &p->scripts, fusee_emitted_order,
+					     free_script);
+	p->v8.lines = 0;
+	v8_names_each_script(processes, process, add_lines, &p->v8.lines);
+	return bytes;
 }
 
 void v8_names_remove(void **processes, uint64_t process)

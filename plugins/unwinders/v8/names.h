@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <fusee/emitted.h>
+
 #include "modules.h"
 #include "positions.h"
 #include "words.h"
@@ -17,7 +19,7 @@ struct v8_parts {
 
 /* Owned by its process. Texts are terminated, and UTF-8. */
 struct v8_named {
-	uint64_t key;
+	struct fusee_emitted_element head;
 	uint64_t script; /* its key; 0: none */
 	uint32_t flags;  /* enum v8_function_flags */
 	/* Compiled code, which has no name: what was inlined into it. The keys of so many
@@ -54,7 +56,7 @@ struct v8_source {
 };
 
 struct v8_file {
-	uint64_t key;
+	struct fusee_emitted_element head;
 	struct v8_source source;
 	char name[];
 };
@@ -71,8 +73,8 @@ struct v8_process {
 struct v8_process *v8_names_process(void **processes, uint64_t process);
 
 /* Adds an emission of a process: `bytes` can be anything. The bytes of memory that it takes
- * until the process is removed; 0: none; -EBADMSG: it is no emission of the step; -ENOSPC: the
- * process has too many; -ENOMEM. Any thread, one at a time. */
+ * until it is forgotten or the process is removed; 0: none; -EBADMSG: it is no emission of the
+ * step; -ENOSPC: the process has too many; -ENOMEM. Any thread, one at a time. */
 int v8_names_add(void **processes, uint64_t process, uint32_t kind, uint64_t key, const void *bytes,
 		 uint64_t n);
 
@@ -87,7 +89,11 @@ struct v8_place v8_names_baseline_place(const uint32_t *words, const struct v8_n
 void v8_names_each_script(void *const *processes, uint64_t process,
 			  bool (*each)(void *arg, struct v8_file *), void *arg);
 
-/* NULL: it was not emitted. Valid until the process is removed. */
+/* ops->forget(). Modules are kept. */
+uint64_t v8_names_forget(void *const *processes, uint64_t process, uint32_t what);
+
+/* NULL: it was not emitted. What is found is used; valid until it is forgotten, or the process is
+ * removed. */
 const struct v8_named *v8_names_function(void *const *processes, uint64_t process, uint64_t key);
 struct v8_file *v8_names_script(void *const *processes, uint64_t process, uint64_t key);
 

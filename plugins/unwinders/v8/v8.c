@@ -362,6 +362,13 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 	return n < 0 || show(v, frame, named, at, out) ? -ENOMEM : n + 1;
 }
 
+static uint64_t on_forget(void *ctx, uint64_t process, uint32_t what)
+{
+	struct v8 *v = ctx;
+
+	return v8_names_forget(&v->processes, process, what);
+}
+
 static void on_detach(void *ctx, uint64_t process)
 {
 	struct v8 *v = ctx;
@@ -399,6 +406,7 @@ static const struct fusee_unwinder_ops ops = {
 	.symbolize = on_symbolize,
 	.detach = on_detach,
 	.runtimes = FUSEE_TABLE(runtimes),
+	.forget = on_forget,
 	.tested = "Node.js 18.20.8, 20.20.2, 22.23.3, 24.21.0",
 };
 
