@@ -29,7 +29,7 @@ __attribute__((weak, noinline)) int fusee_language_step(__u32 slot)
 _Static_assert(sizeof(struct record_emission) <= EMIT_HEAD, "the head has room");
 
 struct sent_key {
-	__u64 process, key;
+	__u64 process, key; /* core/programs/sent_keys.c reads the first word */
 	__u32 kind, slot;
 };
 
@@ -64,9 +64,11 @@ struct {
 	__type(value, struct near_key);
 } sampler_near_keys SEC(".maps");
 
-/* A number that is raised when keys are taken out of sampler_sent because they were not sent. */
+/* A number that is raised when keys are taken out of sampler_sent: they were not sent, or
+ * core/programs/sent_keys.c has them sent anew. */
 struct {
 	__uint(type, 2 /* ARRAY */);
+	__uint(map_flags, 1024 /* MMAPABLE */);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u32);

@@ -98,8 +98,7 @@ static void each_second(void *arg, uint32_t seconds)
 		cpu_budget_run(&a->budget, &a->sampling, clock_now());
 	}
 	lua_policy_collect(a->instances.plan);
-	if (seconds % SWEEP_SECONDS == 0)
-		instances_sweep(&a->instances);
+	instances_sweep(&a->instances, seconds % SWEEP_SECONDS != 0);
 	if (seconds % TRIM_SECONDS == 0)
 		memory_trim();
 }

@@ -472,7 +472,7 @@ void instances_tidy(struct instances *is)
 	free_removed(is, false);
 }
 
-void instances_sweep(struct instances *is)
+void instances_sweep(struct instances *is, bool names)
 {
 	const struct collector *closed[MAX_PENDING];
 	uint32_t n = 0;
@@ -482,7 +482,7 @@ void instances_sweep(struct instances *is)
 	for (const struct removed *r = is->removed; r; r = r->next)
 		if (r->window)
 			n += sink_window_pending(r->window, closed + n, MAX_PENDING - n);
-	agent_sampling_sweep(is->sampling, closed, n);
+	agent_sampling_sweep(is->sampling, closed, n, names);
 }
 
 void instances_fini(struct instances *is)

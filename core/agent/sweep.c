@@ -41,7 +41,7 @@ static bool is_used(void *arg, uint32_t set)
 }
 
 void agent_sampling_sweep(struct agent_sampling *s, const struct collector *const *closed,
-			  uint32_t n)
+			  uint32_t n, bool names)
 {
 	const struct collector *all[MAX_CLOSED];
 	struct used u = {all, n, s->profiler.pipeline};
@@ -50,6 +50,10 @@ void agent_sampling_sweep(struct agent_sampling *s, const struct collector *cons
 	memcpy(all, closed, n * sizeof(closed[0]));
 	if (s->more)
 		u.n += s->more->pending(s->more->arg, all + n, MAX_CLOSED - n);
+	if (names) {
+		pipeline_forget_names(s->profiler.pipeline, all, u.n);
+		return;
+	}
 	profiler_sweep(&s->profiler, all, u.n, SYMBOL_BYTES);
 	decisions_sweep(s->decisions, is_used, &u);
 }

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "bpf/internal/sampler_state.h"
+#include "programs/sent_keys.h"
 
 #define MAX_MAPS 320u
 #define ATTEMPTS 3u           /* a crash may be a lack of memory */
@@ -290,4 +291,10 @@ void language_programs_fini(struct bpf_sampler *b)
 	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
 		if (b->languages[u].state == LANGUAGE_LOADING)
 			loader_end(&b->languages[u].child);
+}
+
+int bpf_publish_forget_sent(struct bpf_sampler *b, bool (*of)(void *arg, uint64_t process),
+			    void *arg)
+{
+	return sent_keys_forget(b->object, of, arg);
 }

@@ -51,6 +51,9 @@ void bpf_publish_withdraw(struct bpf_sampler *, struct published *);
 /* Sets used[file] of each file with an id below n that published mappings name. Without a sampler
  * (NULL) this and the next function do nothing. */
 void bpf_publish_mark_files(const struct bpf_sampler *, bool *used, uint32_t n);
+/* sent_keys_forget(). 0 or -errno. */
+int bpf_publish_forget_sent(struct bpf_sampler *, bool (*of)(void *arg, uint64_t process),
+			    void *arg);
 /* No published mapping names the file, and its id may become another file's: frees its tables. */
 void bpf_publish_forget_file(struct bpf_sampler *, uint32_t file);
 /* A table that an unwinder of the set has made: of a file, or (0) of memory without a file. */

@@ -98,13 +98,6 @@ static int attach_tracepoints(struct bpf_sampler *b)
 	return r;
 }
 
-static void *map_memory(int fd, size_t len)
-{
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
 static int on_wake(void *arg, void *data, size_t len)
 {
 	(void)arg;
@@ -120,10 +113,10 @@ static int map_shared(struct bpf_sampler *b)
 	b->chunks.len = ((size_t)b->chunks.n * sizeof(struct map_chunk) + page - 1) & ~(page - 1);
 	b->slabs.fd = map_fd(b, "fusee_slabs");
 	b->frames.fd = map_fd(b, "fusee_frames");
-	b->frames.states = map_memory(map_fd(b, "fusee_frame_states"),
-				      b->frames.n * sizeof(*b->frames.states));
-	b->chunks.at = map_memory(map_fd(b, "sampler_chunks"), b->chunks.len);
-	b->settings = map_memory(map_fd(b, "sampler_settings"), sizeof(*b->settings));
+	b->frames.states = programs_map_memory(map_fd(b, "fusee_frame_states"),
+					       b->frames.n * sizeof(*b->frames.states));
+	b->chunks.at = programs_map_memory(map_fd(b, "sampler_chunks"), b->chunks.len);
+	b->settings = programs_map_memory(map_fd(b, "sampler_settings"), sizeof(*b->settings));
 	if (b->slabs.fd < 0)
 		return b->slabs.fd;
 	if (!b->chunks.at || !b->settings || !b->frames.states)

@@ -309,8 +309,8 @@ static void clear_progress(void)
 		fputs("\r\033[K", stderr);
 }
 
-/* Redraws the progress line on a terminal. */
-static void show_progress(struct session *s, bool key)
+/* Frees names of removed code, and redraws the progress line on a terminal. */
+static void on_tick(struct session *s, bool key)
 {
 	struct record *r = s->o.arg;
 	struct loss_account losses;
@@ -319,6 +319,7 @@ static void show_progress(struct session *s, bool key)
 	uint64_t now = clock_now(), ns = now - s->start_ns;
 
 	(void)key;
+	pipeline_forget_names(s->profiler.pipeline, NULL, 0);
 	if (r->quiet || !isatty(STDERR_FILENO) || now - r->progress_ns < PROGRESS_NS)
 		return;
 	r->progress_ns = now;
@@ -583,7 +584,7 @@ int cmd_record(int argc, char **argv)
 
 	signal(SIGXFSZ, SIG_IGN); /* makes write() fail at the limit of file size */
 	session_init(&r.session);
-	r.session.o.tick = show_progress;
+	r.session.o.tick = on_tick;
 	r.session.o.servers_wait_ns = DEBUGINFOD_WAIT_NS;
 	r.session.o.arg = &r;
 	for (int i = 0; i < argc; i++)

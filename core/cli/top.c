@@ -367,6 +367,8 @@ static void on_tick(struct session *s, bool key)
 {
 	struct top *t = s->o.arg;
 
+	pipeline_forget_names(s->profiler.pipeline,
+			      (const struct collector *const *)&t->window.collector, 1);
 	if (key)
 		take_key(t);
 	if (!t->next_ns)

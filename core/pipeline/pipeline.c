@@ -345,6 +345,52 @@ void pipeline_sweep(struct pipeline *p, const struct pipeline_sweep *o)
 	free(used);
 }
 
+/* ---- names of removed code ---- */
+
+static bool use_waiting(void *arg, struct waiting *w)
+{
+	const struct sample_continuations *c = &w->sample.continuations;
+
+	for (uint32_t i = 0; i < w->walk.n; i++)
+		forgetting_use(arg, &w->walk.frames[i]);
+	for (uint32_t k = 0; k < c->n; k++)
+		for (uint32_t i = 0; i < c->at[k].n; i++)
+			forgetting_use(arg, &c->at[k].frames[i]);
+	return false;
+}
+
+static void use_frames(struct claims *claims, const struct collector *c)
+{
+	for (uint32_t i = 1; c && i < c->frames.n; i++) {
+		const struct walk_frame f = frame_set_at(&c->frames, i);
+
+		forgetting_use(claims, &f);
+	}
+}
+
+void pipeline_forget_names(struct pipeline *p, const struct collector *const *keep, uint32_t n)
+{
+	uint64_t as_of = p->views.as_of;
+
+	if (!p->o.bpf || !forgetting_is_time(p->claims, clock_now()))
+		return;
+	if (forgetting_may_end(p->claims, as_of)) {
+		for (uint32_t i = 0; i < PIPELINE_SLOTS; i++)
+			use_frames(p->claims, p->slots[i]);
+		for (uint32_t i = 0; i < n; i++)
+			use_frames(p->claims, keep[i]);
+		waiting_each(&p->waiting, use_waiting, p->claims);
+		same_frames_each(p->walker.same, forgetting_use, p->claims);
+		forgetting_end(p->claims, as_of);
+	}
+	if (!forgetting_begin(p->claims))
+		return;
+	walk_languages_forget(p->walker.languages);
+	forgetting_passed(p->claims, bpf_publish_forget_sent(p->o.bpf, forgetting_of, p->claims)
+					     ? 0
+					     : clock_now());
+}
+
 /* ---- statistics ---- */
 
 void pipeline_set_code_limit(struct pipeline *p, uint64_t bytes)

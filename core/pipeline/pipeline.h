@@ -194,6 +194,9 @@ bool pipeline_has_language(const struct pipeline *, pid_t pid);
 /* Frees processes that ended some seconds ago, and files that no process has mapped for a minute
  * and no collector refers to. To be called now and then. */
 void pipeline_sweep(struct pipeline *, const struct pipeline_sweep *);
+/* Frees names of code made at run time that was removed, if no frame of a collector needs them:
+ * those of the slots, and n others (unwind/forgetting.h). It works once a second. */
+void pipeline_forget_names(struct pipeline *, const struct collector *const *keep, uint32_t n);
 void pipeline_stats(struct pipeline *, struct pipeline_stats *);
 /* Limits the memory for data about code without files: claims_set_limit(). */
 void pipeline_set_code_limit(struct pipeline *, uint64_t bytes);

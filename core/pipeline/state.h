@@ -11,6 +11,7 @@
 #include "pipeline/internal/preceding.h"
 #include "pipeline/internal/waiting.h"
 #include "unwind/claims.h"
+#include "unwind/forgetting.h"
 #include "files/files.h"
 #include "unwind/made_code.h"
 #include "unwind/same_frames.h"

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,4 +63,11 @@ int programs_open(struct bpf_object **ret, const char *name, const void *bytes, 
 	}
 	*ret = object;
 	return 0;
+}
+
+void *programs_map_memory(int fd, size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
 }

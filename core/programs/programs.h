@@ -20,4 +20,6 @@ bool programs_may_allocate(void);
 /* Opens an object of len bytes, which may be freed after that, whose programs unwind no stacks: the
  * maps of <fusee/unwinder.bpf.h>, a slab among them, are not made for it. 0 or -errno. */
 int programs_open(struct bpf_object **ret, const char *name, const void *bytes, size_t len);
+/* Maps the memory of an array, which programs share. NULL: it cannot be mapped. */
+void *programs_map_memory(int map, size_t len);
 #endif

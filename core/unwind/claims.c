@@ -367,10 +367,13 @@ int claims_record(struct claims *c, struct process *process, uint32_t unwinder,
 		return -ENOMEM;
 	p->attached |= 1u << unwinder;
 	r = ops->record ? process_code_has_room(p, "emission") : 0;
+	p->names.refused |= r != 0;
 	if (!r && ops->record)
 		r = ops->record(in->ctx, handle(p), e);
-	if (r > 0)
+	if (r > 0) {
 		process_code_add_bytes(p, r);
+		p->names.bytes += (uint32_t)r;
+	}
 	return r < 0 ? r : 0;
 }
 

@@ -196,6 +196,13 @@ void same_frames_replace(struct same_frames **same, struct claims *c, struct wal
 	}
 }
 
+void same_frames_each(const struct same_frames *s,
+		      void (*each)(struct claims *, const struct walk_frame *), struct claims *c)
+{
+	for (uint32_t i = 1; s && i < s->all.n && i < s->nfirst; i++)
+		each(c, &s->first[i]);
+}
+
 void same_frames_count(const struct same_frames *s, uint32_t *known, uint32_t *names)
 {
 	*known = s && s->known.n ? s->known.n - 1 : 0;

@@ -18,6 +18,9 @@ struct same_frames;
 
 /* Replaces pushed frames of the walk. *same: NULL at first. claims may be NULL. */
 void same_frames_replace(struct same_frames **same, struct claims *, struct walk *);
+/* Calls each() with the frames that take the place of others. s may be NULL. */
+void same_frames_each(const struct same_frames *,
+		      void (*each)(struct claims *, const struct walk_frame *), struct claims *);
 /* Frames that are known, and how many of them have names of their own. */
 void same_frames_count(const struct same_frames *, uint32_t *known, uint32_t *names);
 void same_frames_free(struct same_frames *); /* NULL is fine */

@@ -38,6 +38,12 @@ void walk_languages_free(struct walk_languages *l)
 
 /* ---- emissions ---- */
 
+void walk_languages_forget(struct walk_languages *l)
+{
+	if (l)
+		hashmap_fini(&l->emitted);
+}
+
 /* Two keys of 64 bits have the same number about never. */
 static uint64_t number_of(const struct walk_languages *l, uint32_t kind, uint64_t key)
 {

@@ -61,6 +61,8 @@ struct walk_languages *walk_languages_new(void); /* NULL: no memory */
 void walk_languages_begin(struct walk_languages *, struct walker *, struct process *,
 			  struct walk *out);
 void walk_languages_free(struct walk_languages *); /* NULL is fine */
+/* The next walks emit anew. NULL is fine. */
+void walk_languages_forget(struct walk_languages *);
 /* Sets u->cfa to the CFA of this frame, 0 where no table has it. */
 void walk_find_cfa(const struct walker *, struct fusee_native *, const struct process_mapping *);
 /* Lets the language unwinder that claims the frame's code push all frames that belong to the

@@ -59,7 +59,7 @@ void instances_stop(struct instances *, uint64_t deadline_ns);
 bool instances_have_ended(const struct instances *); /* all windows and deliveries of the plan */
 /* Once a second: frees removed sinks that have ended, and then their plans. */
 void instances_tidy(struct instances *);
-void instances_sweep(struct instances *); /* agent_sampling_sweep() */
+void instances_sweep(struct instances *, bool names); /* agent_sampling_sweep() */
 /* Frees all sinks, waits for their deliveries, and frees the plans. */
 void instances_fini(struct instances *);
 /* The labels of a label set, for struct build_options. arg: the agent's sampling. */

@@ -104,8 +104,9 @@ uint64_t agent_sampling_slots(const struct agent_sampling *, uint64_t sinks);
 /* Adds what is in use by the processes whose samples go to this slot now, under their labels now.
  * sampling: struct agent_sampling. */
 void agent_sampling_add_in_use(void *sampling, uint32_t slot, struct collector *);
-/* Frees processes, files, symbols and label sets that nothing uses; closed: n collectors of sinks'
- * closed windows that are still to be built; those of `more` are added. */
+/* Frees processes, files, symbols and label sets that nothing uses, or only names of
+ * removed code; closed: n collectors of sinks' closed windows that are still to be built; those of
+ * `more` are added. */
 void agent_sampling_sweep(struct agent_sampling *, const struct collector *const *closed,
-			  uint32_t n);
+			  uint32_t n, bool names);
 #endif

@@ -18,6 +18,7 @@ struct claims {
 	void (*changed)(void *arg, struct process *); /* claims or words are others; or NULL */
 	void *arg;
 	struct user_budget budget;
+	uint64_t forgot_ns; /* when the last step of forgetting was taken */
 };
 
 /* Plugins have its address as their handle of the process. */
@@ -43,7 +44,15 @@ struct process_code {
 	} offered;          /* for claims */
 	uint64_t refreshed; /* when plugins last refreshed their claims */
 	uint64_t bytes;     /* of the budget */
-	uint32_t uid;       /* when the process was first seen; UINT32_MAX: not known */
+	struct {
+		uint64_t bytes; /* of emissions */
+		uint64_t most;  /* of them, until those of removed code are forgotten */
+		uint64_t since; /* from then on steps emit anew; 0: not yet */
+		uint32_t
+			passes; /* of the kernel's forgetting so far; 0: nothing is forgotten now */
+		bool refused;   /* an emission found no room */
+	} names;
+	uint32_t uid; /* when the process was first seen; UINT32_MAX: not known */
 	bool marked;
 };
 
