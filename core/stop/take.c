@@ -200,7 +200,6 @@ static void deliver(struct stop_taker *k, struct stop_process *p, struct stop_th
 		p->offered = false;
 	if ((r || !holds) && !last)
 		return;
-	note_name(k, p, th, s->time);
 	s->period = th->cpu_ns - th->sampled_ns;
 	th->sampled_ns = th->cpu_ns;
 	if (th->due_ns + k->o->period_ns < th->cpu_ns)
@@ -263,6 +262,7 @@ static void visit(struct stop_taker *k, struct stop_process *p, struct stop_thre
 		return;
 	}
 	r = walk(k, &s, th->tries + 1 < MOST_TRIES);
+	note_name(k, p, th, s.time); /* now, as it may take another once it goes on */
 	let_go(k, th, t, waited < until ? waited : until);
 	deliver(k, p, th, &s, r);
 }
