@@ -265,15 +265,3 @@ int names_find(struct names_table *t, uint64_t vaddr, const struct symbols_frame
 	*n = row.n;
 	return 0;
 }
-
-int names_find_frame(struct names_table *t, uint64_t vaddr, const struct symbols_frame **frames,
-		     uint32_t *n)
-{
-	int err = names_find(t, vaddr, frames, n);
-	struct names_row row;
-
-	if (!err && (*frames)->flags & SYMBOLS_STUB && !find_row(t, vaddr + 1, &row) &&
-	    row.lo == vaddr + 1 && row.n && row.first != NAMES_STUB)
-		err = names_find(t, vaddr + 1, frames, n);
-	return err;
-}

@@ -66,9 +66,4 @@ uint32_t names_quality(const struct names_table *);
  * -ENOMEM; -errno. */
 int names_find(struct names_table *, uint64_t vaddr, const struct symbols_frame **frames,
 	       uint32_t *n);
-/* As names_find(), for the address of a frame, which is that before its return address. If a
- * runtime has made the frame, to continue in a function, it returns to where that function begins:
- * the address before it may be of none. */
-int names_find_frame(struct names_table *, uint64_t vaddr, const struct symbols_frame **frames,
-		     uint32_t *n);
 #endif

@@ -25,7 +25,7 @@ uint32_t file_table_look_up(struct file_symbols *f, struct worker *w, uint64_t *
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		if (!err || err == -ENOENT)
-			err = names_find_frame(t, addresses[i], &frames, &nframes);
+			err = names_find(t, addresses[i], &frames, &nframes);
 		if (!err) {
 			file_symbols_put(f, offsets[i], frames, nframes);
 			continue;

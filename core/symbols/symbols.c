@@ -349,8 +349,10 @@ static void make_stub(struct symbols *s, uint64_t addr, char stub[32], struct sy
 	snprintf(stub, 32, "+0x%llx", (unsigned long long)start);
 }
 
-/* The function that begins at addr + 1, if no symbol and no other FDE covers addr. The FDE of a
- * return from signal handlers begins at addr, one byte before the function. */
+/* The function that begins at addr + 1, if no symbol and no other FDE covers addr: a return address
+ * that no call has pushed may be where a function begins. The FDE of a return from signal handlers
+ * begins at addr, one byte before the function; V8's functions, in which it makes frames to
+ * continue when it deoptimizes, have none. */
 static const struct symtab_entry *returned_to(struct symbols *s, uint64_t addr)
 {
 	const struct symtab_entry *e = symtab_behind(&s->symtab, addr);
@@ -360,9 +362,9 @@ static const struct symtab_entry *returned_to(struct symbols *s, uint64_t addr)
 		return NULL;
 	load_fdes(s);
 	f = fdes_find(&s->fdes, addr + 1);
-	if (!f || addr + 1 - f->start > 1)
+	if (f && addr + 1 - f->start > 1)
 		return NULL;
-	return f->start == addr || !fdes_find(&s->fdes, addr) ? e : NULL;
+	return (f && f->start == addr) || !fdes_find(&s->fdes, addr) ? e : NULL;
 }
 
 /* Names an address without symbol: returns the function that begins at addr + 1, or NULL and a

@@ -216,18 +216,6 @@ static int append_spans(struct writer *w)
 
 /* ---- the block ---- */
 
-/* The address whose function is shown. A return address that no call has pushed may be where a
- * function begins: the address before it is of none. */
-static uint64_t shown_for(const struct symbols *s, uint64_t address)
-{
-	struct symbols_span f;
-
-	return !symbols_function(s, address, &f) && symbols_function(s, address + 1, &f) &&
-			       f.lo == address + 1
-		       ? address + 1
-		       : address;
-}
-
 static int look_up(struct writer *w, struct symbols *s, const uint64_t *addresses, uint32_t n,
 		   uint32_t *first)
 {
@@ -237,7 +225,7 @@ static int look_up(struct writer *w, struct symbols *s, const uint64_t *addresse
 	w->has_lines = symbolize_reply_quality(s) & (INSPECTION_DWARF | INSPECTION_GO);
 	for (uint32_t i = 0; i < n; i++) {
 		first[i] = count(&w->frames, sizeof(struct symbolize_reply_frame));
-		err = symbols_lookup(s, shown_for(s, addresses[i]), add_frame, w);
+		err = symbols_lookup(s, addresses[i], add_frame, w);
 		if (!err)
 			err = w->err ? w->err : w->frames.error;
 		if (err)

@@ -99,7 +99,7 @@ static int compare(struct names_table *t, uint64_t address, const struct worker_
 	const struct symbols_frame *w = s->frames + s->first[at];
 	uint32_t n, wn = s->first[at + 1] - s->first[at];
 	const struct symbols_frame *f;
-	int err = names_find_frame(t, address + shifted, &f, &n);
+	int err = names_find(t, address + shifted, &f, &n);
 	bool same = !err && n == wn;
 
 	for (uint32_t i = 0; same && i < n; i++)

@@ -226,7 +226,7 @@ static const char *name_of_frame(struct names_table *t, struct symbols *s, uint6
 	struct worker_symbols answer;
 	struct buf b = {0};
 	uint32_t n;
-	int err = names_find_frame(t, at, &f, &n);
+	int err = names_find(t, at, &f, &n);
 
 	CHECK_INT(symbolize_reply_write(&b, s, &at, 1), 0);
 	CHECK_INT(symbolize_reply_open(&answer, b.p, b.len, 1), 0);

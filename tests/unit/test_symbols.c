@@ -185,8 +185,9 @@ TEST(sizes_count)
 	CHECK_STR(look(s, TEXT + 0x11f).name, "first");
 	/* in the gap there is a stub, one for all of it */
 	CHECK_STR(look(s, TEXT + 0x120).name, "+0x1120");
-	CHECK_STR(look(s, TEXT + 0x13f).name, "+0x1120");
-	CHECK_INT(look(s, TEXT + 0x13f).flags, SYMBOLS_STUB);
+	CHECK_STR(look(s, TEXT + 0x13e).name, "+0x1120");
+	CHECK_INT(look(s, TEXT + 0x13e).flags, SYMBOLS_STUB);
+	CHECK_STR(look(s, TEXT + 0x13f).name, "second"); /* it returns to where that begins */
 	CHECK_STR(look(s, TEXT + 0x140).name, "second");
 	CHECK_STR(look(s, TEXT + 0x200).name, "+0x1160");
 	CHECK_STR(look(s, TEXT + 0x300).name, "+0x1160");
