@@ -38,10 +38,18 @@ static void set_name(struct process *proc, const char *path)
 	snprintf(proc->name, sizeof(proc->name), "%.*s", (int)len, name);
 }
 
-/* The kernel maps a new program's executable before its loader. */
-static void name_process(struct process *proc, struct file *f, const char *path)
+/* Whether the first record of a mapping is of its executable, which the kernel maps before the
+ * loader. If not, a reading will tell: the process was there before, and maps libraries now. */
+static bool was_seen_to_begin(struct process *proc)
 {
-	if (*proc->name || !f || *path != '/')
+	const struct followed *f = followed_of(proc);
+
+	return f->scan && !f->reading;
+}
+
+static void name_process(struct process *proc, uint64_t since, struct file *f, const char *path)
+{
+	if (*proc->name || !f || *path != '/' || (since && !was_seen_to_begin(proc)))
 		return;
 	set_name(proc, path);
 	proc->program = f->id;
@@ -71,9 +79,9 @@ void pipeline_map(struct pipeline *p, struct process *proc, uint64_t since,
 		pipeline_retry_later(proc);
 	}
 	if (to.text.file)
-		name_process(proc, to.text.file, to.text.file->path);
+		name_process(proc, since, to.text.file, to.text.file->path);
 	else
-		name_process(proc, to.file, m->name);
+		name_process(proc, since, to.file, m->name);
 	pipeline_put_memory(p, proc, &to);
 }
 

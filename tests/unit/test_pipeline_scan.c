@@ -4,6 +4,8 @@
  * record says is newer, and no sample waits longer than for the mappings of its own process. */
 #include "pipeline/state.h"
 
+#include <limits.h>
+
 #include "base/clock.h"
 #include "lib/sleeper.h"
 #include "mapping_help.h"
@@ -245,16 +247,6 @@ TEST(names_of_many_threads_are_taken_in_slices)
 	world_free(&w);
 }
 
-/* An update of a package removes the file of a program that runs. */
-TEST_IN_WORLD(the_name_of_a_removed_program)
-{
-	const struct procfs_mapping m = {
-		.lo = 0x30000, .hi = 0x40000, .name = "/nonesuch/server (deleted)"};
-
-	w->on->mapped(w->on->arg, getpid(), 10, &m);
-	CHECK_STR(process_find(w->p->processes, getpid())->name, "server");
-}
-
 /* ---- addresses that no known mapping has ---- */
 
 #define NO_CODE ((void *)16)
@@ -270,6 +262,36 @@ static struct process *begin_program(struct world *w, pid_t pid)
 {
 	w->on->comm(w->on->arg, pid, pid, clock_now(), "program", true);
 	return process_find(w->p->processes, pid);
+}
+
+static const struct procfs_mapping removed_server = {
+	.lo = 0x30000, .hi = 0x40000, .name = "/nonesuch/server (deleted)"};
+
+/* An update of a package removes the file of a program that runs. */
+TEST_IN_WORLD(the_name_of_a_removed_program)
+{
+	begin_program(w, getpid());
+	w->on->mapped(w->on->arg, getpid(), 10, &removed_server);
+	CHECK_STR(process_find(w->p->processes, getpid())->name, "server");
+}
+
+/* The first record of a program that was there before is of a library. */
+TEST_IN_WORLD(the_name_of_a_program_that_maps_a_library)
+{
+	char exe[PATH_MAX] = "";
+	struct process *proc;
+	pid_t pid = sleeper();
+
+	w->on->mapped(w->on->arg, pid, 10, &removed_server);
+	proc = process_find(w->p->processes, pid);
+	CHECK_STR(proc->name, "");
+	sample(w, pid, NULL);
+	w->on->mapped(w->on->arg, pid, 20, &removed_server);
+	CHECK_STR(proc->name, "");
+	take_all(w);
+	CHECK(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+	CHECK_STR(proc->name, strrchr(exe, '/') + 1);
+	end(pid);
 }
 
 /* The sample's address was executed, so its mapping exists: it is read from /proc. */
