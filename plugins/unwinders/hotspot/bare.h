@@ -200,6 +200,9 @@ static int leave_unsized(struct fusee_unwind *u, __u32 unused)
 	__u32 first, at;
 
 	(void)unused;
+	pc = u->regs[FUSEE_X86_RDX];
+	if (e == EDGE_POPPED && u->valid_regs >> FUSEE_X86_RDX & 1 && is_behind_call(u, pc))
+		return to_caller(u, pc, u->sp) == FUSEE_NEXT;
 	if (e == EDGE_SAVED && !AT(u, &pc, u->sp + 8) && is_behind_call(u, pc))
 		return to_caller_of_frame(u, u->sp + 16) == FUSEE_NEXT;
 	/* push %rbp; mov %rsp,%rbp */

@@ -14,6 +14,8 @@ enum edge {
 	EDGE_RETURN, /* the return address, and nothing of this function */
 	EDGE_SAVED,  /* the saved frame pointer, then the return address */
 	EDGE_KEPT,   /* the frame, but the frame pointer is not saved yet */
+	EDGE_POPPED, /* nothing: the return address is in rdx */
+	EDGE_LINKED, /* a frame of which a part may be made; the frame pointer is at its end */
 };
 
 /* Byte i behind pc, or before it. */
@@ -112,6 +114,27 @@ FUSEE_FN int is_behind_method(const struct near *n)
 	       byte(n, -5u) == 0x97;
 }
 
+/* jmp *%reg, at byte i */
+FUSEE_FN int is_leap(const struct near *n, __u32 i)
+{
+	__u32 at = byte(n, i) == 0x41 ? i + 1 : i;
+
+	return byte(n, at) == 0xff && (byte(n, at + 1) & 0xf8) == 0xe0;
+}
+
+/* Stubs that look for a handler of an exception jump to it, with its frame taken down: pop %rdx;
+ * jmp *%reg. Or they leave the return address: pop %rbp; jmp *%reg. */
+FUSEE_FN int edge_of_leap(const struct near *n)
+{
+	if (byte(n, 0) == 0x5a && is_leap(n, 1))
+		return EDGE_RETURN;
+	if (!is_leap(n, 0))
+		return EDGE_NONE;
+	if (byte(n, -1u) == 0x5a)
+		return EDGE_POPPED;
+	return byte(n, -1u) == 0x5d ? EDGE_RETURN : EDGE_NONE;
+}
+
 /* Of code whose frame is complete `complete` bytes from pc on, at most; 0 or less: the frame is, or
  * the code does not say. enum edge, or -1: the code cannot be read. */
 static int edge(struct fusee_unwind *u, __u32 complete)
@@ -136,9 +159,46 @@ static int edge(struct fusee_unwind *u, __u32 complete)
 		if (makes_frame(n, i))
 			return EDGE_RETURN;
 	}
-	return is_tail(n) || is_behind_method(n) ? EDGE_RETURN : EDGE_NONE;
+	return is_tail(n) || is_behind_method(n) ? EDGE_RETURN : edge_of_leap(n);
 }
 FUSEE_PART(fusee_hotspot_edge, edge)
+
+/* push %rbp; mov %rsp,%rbp: is the second of them at byte i? */
+FUSEE_FN int links_frame(const struct near *n, __u32 i)
+{
+	return byte(n, i - 1) == 0x55 && byte(n, i) == 0x48 &&
+	       ((byte(n, i + 1) == 0x8b && byte(n, i + 2) == 0xec) ||
+		(byte(n, i + 1) == 0x89 && byte(n, i + 2) == 0xe5));
+}
+
+/* leave, and what follows it in such a stub: ret; jmp; pop %rcx; add $8,%rsp */
+FUSEE_FN int ends_frame(const struct near *n)
+{
+	return byte(n, -1u) == 0xc9 &&
+	       (byte(n, 0) == 0xc3 || byte(n, 0) == 0xe9 || byte(n, 0) == 0x59 ||
+		(byte(n, 0) == 0x48 && byte(n, 1) == 0x83 && byte(n, 2) == 0xc4));
+}
+
+/* Of a stub that does not say where its frame is complete, as those of C1: it may look whether it
+ * needs one first, and has it in two parts, with a frame pointer. enum edge, or -1: the code cannot
+ * be read. */
+static int stub_edge(struct fusee_unwind *u, __u32 unused)
+{
+	struct near *n = near(u);
+
+	(void)unused;
+	if (!n || fusee_read(u, n->code, CODE_BYTES + CODE_BEFORE, u->pc - CODE_BEFORE))
+		return -1;
+	if (byte(n, 0) == 0xc3 || byte(n, 0) == 0x55 || ends_frame(n))
+		return EDGE_RETURN;
+	if (links_frame(n, 0))
+		return EDGE_SAVED;
+	for (__u32 i = 2; i < CODE_BYTES - 2; i++)
+		if (links_frame(n, i))
+			return EDGE_RETURN;
+	return EDGE_LINKED;
+}
+FUSEE_PART(fusee_hotspot_stub_edge, stub_edge)
 
 /* jmp, short or within 16 MiB: other bytes 0xe9 are parts of instructions */
 FUSEE_FN int is_jump(const __u8 *c)
@@ -199,7 +259,7 @@ FUSEE_FN int popped_behind_call(const __u8 *c)
  * next, or behind a call, before which another is pushed. 0: none are seen. */
 FUSEE_FN __u32 arguments(const struct fusee_unwind *u, const __u8 *c)
 {
-	if (!is_exact(u))
+	if (!is_exact(u) || popped(c))
 		return (__u32)popped(c);
 	if (popped_behind_call(c))
 		return (__u32)popped_behind_call(c);

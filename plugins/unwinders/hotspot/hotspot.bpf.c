@@ -33,6 +33,20 @@ struct frame {
 	int edge;   /* EDGE_*: how much of it is on the stack */
 };
 
+#define IS_DEOPTIMIZATION TEXT8('D', 'e', 'o', 'p', 't', 'i', 'm', 'i')
+#define IS_UNCOMMON_TRAP TEXT8('U', 'n', 'c', 'o', 'm', 'm', 'o', 'n')
+#define IS_SAFEPOINT TEXT8('S', 'a', 'f', 'e', 'p', 'o', 'i', 'n')
+#define IS_EXCEPTION TEXT8('E', 'x', 'c', 'e', 'p', 't', 'i', 'o')
+
+/* Is it code that is entered at several places, or with something on the stack? */
+FUSEE_FN int has_entries(const struct fusee_unwind *u)
+{
+	__u64 name = u->scratch[NAME8];
+
+	return name == IS_DEOPTIMIZATION || name == IS_UNCOMMON_TRAP || name == IS_SAFEPOINT ||
+	       name == IS_EXCEPTION;
+}
+
 /* 0 or -1. */
 FUSEE_FN int read_frame(struct fusee_unwind *u, struct frame *f)
 {
@@ -48,8 +62,35 @@ FUSEE_FN int read_frame(struct fusee_unwind *u, struct frame *f)
 		return 0;
 	if (blob_complete(u, n, &complete) || blob_code(u, n, &code))
 		return -1;
-	f->edge = FUSEE_CALL(fusee_hotspot_edge, u, (__u32)(code + complete - u->pc));
+	if ((__s32)complete < 0 && !has_entries(u))
+		f->edge = FUSEE_CALL(fusee_hotspot_stub_edge, u, 0);
+	else
+		f->edge = FUSEE_CALL(fusee_hotspot_edge, u, (__u32)(code + complete - u->pc));
 	return f->edge < 0 ? -1 : 0;
+}
+
+/* Has an interrupted method pushed arguments of a stub? Then u->sp becomes that of the frame. Where
+ * the return address would be without them there may be an old return address. */
+FUSEE_FN void skip_arguments(struct fusee_unwind *u, const struct frame *f)
+{
+	struct near *n = near(u);
+	__u32 pushed;
+	__u64 at;
+
+	if (!n || !is_exact(u) || f->edge != EDGE_NONE)
+		return;
+	pushed = forget(n, 0, arguments(u, n->code + CODE_BEFORE));
+	if (pushed && !AT(u, &at, u->sp + pushed + f->size - 8) && is_java_code(u, at))
+		u->sp += pushed;
+}
+
+/* Does the frame pointer lead to a return address, no farther than the frame is long? */
+FUSEE_FN int is_linked(struct fusee_unwind *u, const struct frame *f)
+{
+	__u64 saved[2];
+
+	return !(u->flags & FUSEE_FP_LOST || u->fp & 7) && u->fp - u->sp < f->size &&
+	       !AT(u, &saved, u->fp) && is_behind_call(u, saved[1]);
 }
 
 /* Has the code put something below its frame? Then u->sp becomes that of the frame, and *pc its
@@ -104,6 +145,14 @@ static int leave_sized(struct fusee_unwind *u, __u32 has_called)
 	if (read_frame(u, &f))
 		return fusee_stop(u, HOTSPOT_UNREADABLE);
 	note_replacing(u);
+	if (f.edge == EDGE_LINKED && is_linked(u, &f))
+		return to_caller_of_frame(u, u->fp + 16);
+	pc = u->regs[FUSEE_X86_RDX];
+	if (f.edge == EDGE_POPPED && u->valid_regs >> FUSEE_X86_RDX & 1 && is_behind_call(u, pc))
+		return to_caller(u, pc, u->sp);
+	if (f.edge == EDGE_LINKED || f.edge == EDGE_POPPED)
+		f.edge = EDGE_NONE;
+	skip_arguments(u, &f);
 	if (f.edge == EDGE_SAVED)
 		f.size = 16;
 	else if (f.edge == EDGE_RETURN || f.size < 16)
@@ -244,8 +293,6 @@ static int stub(struct fusee_unwind *u, __u32 unused)
 	return to_caller_of_frame(u, u->fp + 16);
 }
 FUSEE_PART(fusee_hotspot_stub, stub)
-
-#define IS_EXCEPTION TEXT8('E', 'x', 'c', 'e', 'p', 't', 'i', 'o')
 
 /* Is a compiled method's code interrupted that its calls of interpreted methods may go through?
  * Then the method's place is on top of the stack. A method has such instructions for other

@@ -1706,7 +1706,11 @@ static void check_edge(const struct edge_case *c)
 	memcpy(m.memory + COMPILED + 16 + 20, &complete, 4);
 	CHECK_INT(claim(), 0);
 	memset(m.memory + sp - 64, 0, 256);
-	put(sp + (uint64_t)c->size - 8, INTERPRETER + 0x240);
+	m.memory[INTERPRETER + 0x240 - 5] = 0xe8;
+	if (c->size)
+		put(sp + (uint64_t)c->size - 8, INTERPRETER + 0x240);
+	else
+		u->regs[FUSEE_X86_RDX] = INTERPRETER + 0x240;
 	if (!c->is_fp_kept)
 		put(sp + (uint64_t)c->size - 16, 0x7777);
 	u->pc = code + (uint64_t)c->at;
@@ -1745,6 +1749,9 @@ TEST(edges_of_compiled_methods)
 		 8,
 		 8,
 		 1},
+		{"pop %rdx; jmp *%r10", {0x5d, 0x5a, 0x41, 0xff, 0xe2}, 1, 8, 1},
+		{"jmp *%r10 behind it", {0x5d, 0x5a, 0x41, 0xff, 0xe2}, 2, 0, 1},
+		{"jmp *%rax behind pop %rbp", {0x5d, 0xff, 0xe0}, 1, 8, 1},
 		{"the check of the receiver's class", {0x44, 0x8b, 0x56, 8, 0x90, C1}, 0, 8, 1},
 		{"the stack is touched", {C1}, 0, 8, 1},
 		{"push %rbp", {C1}, 7, 8, 1},
@@ -1939,6 +1946,26 @@ TEST(arguments_of_a_stub_are_pushed)
 	}
 }
 
+/* push %rsi; push %rcx; call; pop %rcx; pop %rcx, with an old return address where that of the
+ * method would be without the arguments. */
+TEST(arguments_of_a_stub_beside_an_old_address)
+{
+	static const unsigned char code[] = {0x56, 0x51, 0xe8, 1, 2, 0, 0, 0x59, 0x59, 0x83, 0xf8};
+	static const unsigned int at[][2] = {{0, 0}, {1, 8}, {2, 16}, {7, 16}, {8, 8}, {9, 0}};
+
+	for (unsigned int i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		make();
+		if (at[i][1] == 16)
+			put(STACK + 0x100 + 32 + 40 - 16, INTERPRETER + 0x240);
+		memcpy(m.memory + COMPILED + 0x1c0 - at[i][0], code, at[i][0]);
+		CHECK_INT(walk_from_barrier(code + at[i][0], sizeof(code) - at[i][0], at[i][1],
+					    FUSEE_PC_EXACT | FUSEE_FIRST),
+			  FUSEE_NEXT);
+		CHECK(strstr(m.stack, " A.main:3 StubRoutines::call_stub:0 "));
+		CHECK_INT(m.native.u.pc, NATIVE);
+	}
+}
+
 /* What follows another jump, a return or the beginning of a barrier is none of this place's. */
 TEST(code_before_a_barrier)
 {
@@ -2060,6 +2087,38 @@ TEST(a_stub_that_makes_its_frame_late)
 		u->sp = fp + 24 - 8 * pushed;
 		put(fp + 24 + 17 * 8, 0);
 		put(fp + 24 + 16 * 8, 0);
+		CHECK_INT(walk(), FUSEE_NEXT);
+		CHECK_STR(m.stack, "register_finalizer Runtime1 stub:0 " CALLERS);
+	}
+}
+
+/* The same in full, with old return addresses wherever no other is looked for. mov %rdi,%rax; ..
+ * jne; ret; push %rbp; mov %rsp,%rbp; sub $128,%rsp; nop; sub $8,%rsp; nop; add $8,%rsp; leave; ret
+ */
+TEST(a_stub_with_a_late_frame_and_old_addresses)
+{
+	static const char code[] = "\x48\x8b\xc7\x0f\x85\x01\x00\x00\x00\xc3\x55\x48\x8b\xec\x48"
+				   "\x81\xec\x80\x00\x00\x00\x90\x48\x83\xec\x08\x90\x48\x83\xc4"
+				   "\x08\xc9\xc3";
+	static const uint64_t at[][2] = {{0, 0},    {3, 0},    {9, 0},    {10, 0},
+					 {11, 8},   {14, 8},   {21, 136}, {22, 136},
+					 {26, 144}, {27, 144}, {31, 136}, {32, 0}};
+	uint64_t ret = STACK + 0x100 + 24, fp = STACK + 0x100;
+
+	for (unsigned int i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		struct fusee_unwind *u = in_stub("register_finalizer Runtime1 stub", "", "\x90");
+
+		put_int(OTHER + 16 + 20, -1);
+		put_int(OTHER + 16 + 28, 18 + 1);
+		memcpy(m.memory + OTHER + 0x180, code, sizeof(code) - 1);
+		u->pc = OTHER + 0x180 + at[i][0];
+		u->sp = ret - at[i][1];
+		for (uint64_t k = 1; k < 20; k++)
+			put(ret - 8 * k, RETURN);
+		put(u->sp + 8 * 18, at[i][1] == 144 || u->sp + 8 * 18 > ret + 8 ? RETURN : 0);
+		put(ret, RETURN);
+		put(ret - 8, at[i][1] < 8 ? RETURN : fp);
+		u->fp = at[i][1] < 8 || at[i][0] == 11 ? fp : ret - 8;
 		CHECK_INT(walk(), FUSEE_NEXT);
 		CHECK_STR(m.stack, "register_finalizer Runtime1 stub:0 " CALLERS);
 	}
