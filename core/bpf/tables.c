@@ -285,8 +285,9 @@ static void limit_copies(struct bpf_sampler *b, uint64_t bytes)
 		b->slabs.copied_most = SOME_COPIED;
 }
 
-/* Keeps the words of a table by page, and begins to load it. */
-static int add_pages(struct bpf_sampler *b, struct slab_table *p, const struct table_source *from)
+/* Keeps the words of a table by page, and begins to load it. earlier: what it replaces, or NULL. */
+static int add_pages(struct bpf_sampler *b, struct slab_table *p, const struct table_source *from,
+		     struct slab_table *earlier)
 {
 	struct used_pages *used = NULL;
 	int r;
@@ -306,17 +307,14 @@ static int add_pages(struct bpf_sampler *b, struct slab_table *p, const struct t
 		if (has_remembered(b, p))
 			used = worker_used_pages(b->worker, p->source, unwinder_name(b, p),
 						 pages_of(from->n));
+		if (!used && earlier)
+			used = used_pages_carry(earlier->pages.words, earlier->pages.n,
+						pages_seen(b, &earlier->pages), from->words,
+						from->n);
 	}
 	r = pages_add(b, &p->pages, used);
 	free(used);
 	return r;
-}
-
-static int write_table(struct bpf_sampler *b, struct slab_table *p, const struct table_source *from)
-{
-	p->paged = from->paged;
-	return p->paged ? add_pages(b, p, from)
-			: words_write(b->slabs.fd, p->at, from->words, from->n);
 }
 
 /* Makes the table of a key. NULL: no room; *r is -errno. */
@@ -339,7 +337,9 @@ static struct slab_table *table_new(struct bpf_sampler *b, uint64_t key,
 		free(p);
 		return NULL;
 	}
-	*r = write_table(b, p, from);
+	p->paged = from->paged;
+	*r = p->paged ? add_pages(b, p, from, hashmap_get(&b->slabs.tables, replaced_key(key)))
+		      : words_write(b->slabs.fd, p->at, from->words, from->n);
 	if (!*r) {
 		*r = hashmap_put(&b->slabs.tables, key, p);
 		if (*r && p->paged)

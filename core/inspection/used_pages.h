@@ -34,6 +34,11 @@ uint32_t used_pages_count(const struct used_pages *);
  * older: as it was before that run; NULL: there was none. */
 void used_pages_next(struct used_pages *ret, uint32_t n, const uint8_t *bits,
 		     const struct used_pages *older);
+/* The pages of a table of n words that has the content of these pages of an earlier table of the
+ * same file, as far as they are seen: all that is new in it is between. malloc'ed; NULL: there are
+ * none, or no memory. */
+struct used_pages *used_pages_carry(const uint32_t *before, uint64_t nbefore, const uint8_t *bits,
+				    const uint32_t *words, uint64_t n);
 /* The name on disk, by that of the inspection. */
 void used_pages_key(const struct inspection *, const char *unwinder, uint8_t key[32]);
 #endif

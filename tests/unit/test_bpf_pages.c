@@ -641,6 +641,32 @@ TEST_IN_WORLD(tables_that_are_made_again, 3 * FUSEE_PAGE_WORDS)
 	w->b.chunks.n = 0;
 }
 
+/* The page that was read is loaded again, where it is in the new table: behind a page more. */
+TEST_IN_WORLD(used_pages_of_a_table_that_is_made_again, 100 * FUSEE_PAGE_WORDS)
+{
+	const uint64_t n = w->slabs[0].n, more = FUSEE_PAGE_WORDS, at = 10 * FUSEE_PAGE_WORDS;
+	struct inspection again = {.refs = 1};
+	uint32_t *words = calloc(n + more, 4), *earlier = w->words[0];
+
+	CHECK(words);
+	place(w, 0);
+	touch(w, 0, 70);
+	CHECK_INT(look_up(w, 0, 70 * FUSEE_PAGE_WORDS), RIGHT);
+	for (uint64_t i = 0; i < n; i++)
+		words[i < at ? i : i + more] = earlier[i];
+	w->files[0].inspection = &again;
+	w->slabs[0] = (struct inspection_slab){.words = words, .n = n + more};
+	place(w, 0);
+	CHECK(!read_entry(w, 0, 30 * FUSEE_PAGE_WORDS));
+	CHECK(read_entry(w, 0, 71 * FUSEE_PAGE_WORDS));
+	CHECK_INT(w->frames[(read_entry(w, 0, 71 * FUSEE_PAGE_WORDS) &
+			     ((1u << FUSEE_FRAME_BITS) - 1)) *
+			    FUSEE_PAGE_WORDS],
+		  word_of(0, 70 * FUSEE_PAGE_WORDS));
+	bpf_publish_forget_file(&w->b, 1);
+	free(words);
+}
+
 TEST_IN_WORLD(copies_of_made_tables, 2 * FUSEE_PAGE_WORDS)
 {
 	const uint64_t bytes = 4 * w->slabs[0].n, limit = 4 << 20;

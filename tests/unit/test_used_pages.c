@@ -4,6 +4,8 @@
  * changed. */
 #include "inspection/used_pages.h"
 
+#include <fusee/unwinder.bpf.h>
+
 #include "lib/cached_worker.h"
 
 #define PAGES 203u
@@ -141,4 +143,75 @@ TEST(blocks_that_lie)
 	u->bits[BYTES - 1] = 0xff;
 	CHECK(!used_pages_are_valid(u, used_pages_bytes(PAGES), PAGES));
 	free(u);
+}
+
+/* ---- a table that is made again ---- */
+
+#define WORDS (20 * FUSEE_PAGE_WORDS)
+
+static uint32_t some_word(uint64_t i)
+{
+	return (uint32_t)((i + 1) * 0x9e3779b97f4a7c15ull >> 32);
+}
+
+/* The earlier table with so many new words before each of these pages. The words of the first two
+ * pages are others, as those of an index are. Returns its number of words. */
+static uint64_t make_again(uint32_t *words, const uint32_t *before, const uint32_t new_before[20])
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < WORDS; i++) {
+		if (i % FUSEE_PAGE_WORDS == 0)
+			for (uint32_t k = 0; k < new_before[i / FUSEE_PAGE_WORDS]; k++, n++)
+				words[n] = ~some_word(n);
+		words[n++] = i < 2 * FUSEE_PAGE_WORDS ? ~before[i] : before[i];
+	}
+	return n;
+}
+
+static void check_carried(const uint32_t new_before[20])
+{
+	static uint32_t before[WORDS], words[20 * WORDS];
+	uint64_t n, at, behind = 0;
+
+	for (uint32_t i = 0; i < WORDS; i++)
+		before[i] = some_word(i);
+	n = make_again(words, before, new_before);
+	for (uint32_t page = 0; page < 20; page++) {
+		uint8_t bits[3] = {0};
+		struct used_pages *u;
+
+		bits[page / 8] = (uint8_t)(1u << page % 8);
+		u = used_pages_carry(before, WORDS, bits, words, n);
+		CHECK(u && u->n == (n + FUSEE_PAGE_WORDS - 1) / FUSEE_PAGE_WORDS);
+		behind += new_before[page];
+		at = page * FUSEE_PAGE_WORDS + (page < 2 ? 0 : behind);
+		CHECK(used_pages_have(u, (uint32_t)(at / FUSEE_PAGE_WORDS)));
+		CHECK(used_pages_have(u,
+				      (uint32_t)((at + FUSEE_PAGE_WORDS - 1) / FUSEE_PAGE_WORDS)));
+		CHECK_INT(used_pages_count(u), at % FUSEE_PAGE_WORDS ? 2 : 1);
+		free(u);
+	}
+}
+
+TEST(pages_of_a_table_that_is_made_again)
+{
+	static const uint32_t none[20],
+		one[20] = {[3] = 1, [9] = 5 * FUSEE_PAGE_WORDS},
+		many[20] = {[2] = 700, [5] = 100, [19] = 2000},
+		far[20] = {[4] = 60000, [8] = 60000, [12] = 60000, [16] = 60000};
+	static uint32_t equal[WORDS];
+	const uint8_t bits[3] = {0, 1}, no_bits[3] = {0};
+	struct used_pages *u;
+
+	check_carried(none);
+	check_carried(one);
+	check_carried(many);
+	check_carried(far);
+	/* a page of equal words says nothing of where it is */
+	u = used_pages_carry(equal, WORDS - 1000, bits, equal, WORDS);
+	CHECK(u && used_pages_have(u, 8) && used_pages_count(u) == 1);
+	free(u);
+	CHECK(!used_pages_carry(equal, WORDS, no_bits, equal, WORDS));
+	CHECK(!used_pages_carry(equal, WORDS, bits, equal, WORDS - 1)); /* it lacks something */
 }

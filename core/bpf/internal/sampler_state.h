@@ -36,7 +36,6 @@ struct ring_buffer;
 
 /* ---- tables.c: unwind tables in the slabs ---- */
 
-/* A free range of words. */
 struct slabs {
 	int fd;                /* map fusee_slabs; owned by the object */
 	uint32_t n;            /* slabs, of SLAB_WORDS each */
