@@ -12,10 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dict.h"
-#include "base/utf8.h"
 #include "profile/check.h"
 #include "profile/omit.h"
+#include "pprof/internal/encoder.h"
 #include "pprof/internal/flags.h"
 #include "pprof/internal/interpreter.h"
 #include "pprof/internal/wire.h"
@@ -25,45 +24,8 @@
 /* A third of the time of zlib's level 4, for files that are 1 to 4 % larger; the next level takes
  * half of it. */
 #define LEVEL 1
-#define FIELD_TIMES 1000
-#define KNOWN 512 /* a power of two */
-
-/* A text of the profile that was looked up, by its address. */
-struct known_text {
-	const char *p;
-	uint64_t len;
-	uint32_t id;
-};
-
-struct encoder {
-	const struct fusee_profile *p;
-	struct buf *out;
-	int error;
-	bool gzip, unknown_used;
-	struct dict texts; /* the file's string table */
-	struct known_text known[KNOWN];
-	uint32_t *text_of;    /* by string of the profile: id in texts + 1; 0: not in texts yet */
-	uint32_t *mapping_of; /* by mapping of the profile: id in the file */
-	uint32_t *mapping_flags; /* FUSEE_MAPPING_*, those of symbols only if they are true */
-	uint32_t *language_of;   /* by function: language, a string; 0: the most frequent */
-	bool *guessed;           /* by function: a location of it is guessed */
-	struct buf msg, sub, clean, keys;
-	struct buf plain; /* the complete message, if it is to be compressed */
-};
 
 /* ---- wire ---- */
-
-static void fail(struct encoder *e, int error)
-{
-	if (!e->error)
-		e->error = error;
-}
-
-static void emit(struct encoder *e, const void *p, size_t len)
-{
-	if (!e->error && buf_add(e->gzip ? &e->plain : e->out, p, len))
-		fail(e, -ENOMEM);
-}
 
 /* Appends e->plain to the output, as one gzip member: not every reader goes on after the first. */
 static void compress(struct encoder *e)
@@ -76,79 +38,29 @@ static void compress(struct encoder *e)
 		n = libdeflate_gzip_compress(c, e->plain.p, e->plain.len, to, most);
 		e->out->len -= most - n;
 		if (!n)
-			fail(e, -EIO);
+			encoder_fail(e, -EIO);
 	} else {
-		fail(e, -ENOMEM);
+		encoder_fail(e, -ENOMEM);
 	}
 	libdeflate_free_compressor(c);
 }
 
-/* Writes e->msg as a field of Profile and empties it. */
-static void emit_msg(struct encoder *e, uint32_t field)
-{
-	char head[20];
-	struct buf b = {.p = head, .cap = sizeof(head)};
-
-	if (e->msg.error || e->sub.error)
-		return fail(e, -ENOMEM);
-	put_varint(&b, field << 3 | 2);
-	put_varint(&b, e->msg.len);
-	emit(e, head, b.len);
-	emit(e, e->msg.p, e->msg.len);
-	buf_reset(&e->msg);
-}
-
 static void emit_uint(struct encoder *e, uint32_t field, uint64_t v)
 {
-	char head[30];
-	struct buf b = {.p = head, .cap = sizeof(head)};
-
-	put_uint(&b, field, v);
-	emit(e, head, b.len);
+	if (!e->error)
+		put_uint(encoder_message(e), field, v);
+	if (encoder_message(e)->error)
+		encoder_fail(e, -ENOMEM);
 }
 
 /* ---- strings ---- */
-
-static uint32_t text(struct encoder *e, const char *p, uint64_t len)
-{
-	uint32_t id;
-
-	if (!len)
-		return 0;
-	if (!utf8_valid(p, len)) {
-		buf_reset(&e->clean);
-		if (utf8_clean(&e->clean, p, len)) {
-			fail(e, -ENOMEM);
-			return 0;
-		}
-		p = e->clean.p;
-		len = e->clean.len;
-	}
-	id = dict_add(&e->texts, p, len);
-	if (id != DICT_NONE)
-		return id;
-	fail(e, -ENOMEM);
-	return 0;
-}
-
-/* text() with a cache by address, for texts that are not moved: samples of a target repeat the same
- * labels. */
-static uint32_t lasting_text(struct encoder *e, const char *p, uint64_t len)
-{
-	struct known_text *k =
-		&e->known[((uintptr_t)p >> 3 ^ (uintptr_t)p >> 12 ^ (uintptr_t)p) & (KNOWN - 1)];
-
-	if (k->p != p || k->len != len)
-		*k = (struct known_text){p, len, text(e, p, len)};
-	return k->id;
-}
 
 static uint32_t string(struct encoder *e, uint32_t i)
 {
 	struct fusee_str s = str_at(e->p, i);
 
 	if (!e->text_of[i])
-		e->text_of[i] = text(e, s.p, s.len) + 1;
+		e->text_of[i] = encoder_text(e, s.p, s.len) + 1;
 	return e->text_of[i] - 1;
 }
 
@@ -163,12 +75,12 @@ static uint32_t type_name(struct encoder *e, uint32_t i)
 	buf_reset(&e->sub);
 	at = buf_grow(&e->sub, s.len);
 	if (!at) {
-		fail(e, -ENOMEM);
+		encoder_fail(e, -ENOMEM);
 		return 0;
 	}
 	for (uint64_t k = 0; k < s.len; k++)
 		at[k] = strchr("-. :", s.p[k]) ? '_' : s.p[k];
-	return text(e, e->sub.p, e->sub.len);
+	return encoder_text(e, e->sub.p, e->sub.len);
 }
 
 /* ---- messages ---- */
@@ -179,7 +91,7 @@ static void emit_type(struct encoder *e, uint32_t field, uint32_t type, uint32_t
 
 	put_uint(&e->msg, 1, t);
 	put_uint(&e->msg, 2, u);
-	emit_msg(e, field);
+	encoder_emit(e, field);
 }
 
 static void emit_types(struct encoder *e)
@@ -193,118 +105,6 @@ static void emit_types(struct encoder *e)
 	}
 	if (p->period_type || p->period_unit)
 		emit_type(e, 11, p->period_type, p->period_unit);
-}
-
-/* Writes a Label, unless readers would drop it or the sample has a label of this key. */
-static void put_label(struct encoder *e, const struct fusee_label *l)
-{
-	uint32_t key = lasting_text(e, l->key.p, l->key.len), *seen;
-	size_t n = e->keys.len / sizeof(*seen);
-
-	if (!key || (l->str.p ? !l->str.len : !l->num && !l->unit.len))
-		return;
-	seen = (uint32_t *)(void *)e->keys.p;
-	for (size_t i = 0; i < n; i++)
-		if (seen[i] == key)
-			return;
-	if (buf_add(&e->keys, &key, sizeof(key)))
-		return fail(e, -ENOMEM);
-	buf_reset(&e->sub);
-	put_uint(&e->sub, 1, key);
-	if (l->str.p) {
-		put_uint(&e->sub, 2, lasting_text(e, l->str.p, l->str.len));
-	} else {
-		put_uint(&e->sub, 3, (uint64_t)l->num);
-		put_uint(&e->sub, 4, lasting_text(e, l->unit.p, l->unit.len));
-	}
-	put_bytes(&e->msg, 3, e->sub.p, e->sub.len);
-}
-
-static void put_number_label(struct encoder *e, const char *key, uint32_t n)
-{
-	struct fusee_label l = {.key = {key, strlen(key)}, .num = n};
-
-	put_label(e, &l);
-}
-
-/* Writes ids as a Label, in hexadecimal; zeros are none. */
-static void put_id(struct encoder *e, const char *key, const uint64_t *words, uint32_t n)
-{
-	char hex[33];
-	uint32_t id;
-
-	if (!hex_of(words, n, hex))
-		return;
-	buf_reset(&e->sub);
-	id = lasting_text(e, key, strlen(key));
-	put_uint(&e->sub, 1, id);
-	put_uint(&e->sub, 2, text(e, hex, 16ull * n));
-	put_bytes(&e->msg, 3, e->sub.p, e->sub.len);
-	if (buf_add(&e->keys, &id, sizeof(id)))
-		fail(e, -ENOMEM);
-}
-
-static void put_labels(struct encoder *e, const struct fusee_sample *s)
-{
-	const struct fusee_profile *p = e->p;
-
-	buf_reset(&e->keys);
-	put_id(e, "trace_id", s->trace_id, 2);
-	put_id(e, "span_id", &s->span_id, 1);
-	for (uint32_t i = 0; i < s->nlabels; i++)
-		put_label(e, FUSEE_AT(struct fusee_label, p->labels, s->first_label + i));
-	put_number_label(e, "pid", s->pid);
-	put_number_label(e, "tid", s->tid);
-	for (uint32_t i = 0; i < p->resource.n; i++)
-		put_label(e, FUSEE_AT(struct fusee_label, p->resource, i));
-}
-
-/* The id of a location. Where there is none, an extra location behind the last is written. */
-static uint64_t location_id(struct encoder *e, uint32_t i)
-{
-	if (i)
-		return i;
-	e->unknown_used = true;
-	return e->p->locations.n;
-}
-
-/* As profile.proto has them. */
-static void put_times(struct encoder *e, const struct fusee_sample *s)
-{
-	uint64_t before = e->p->start_ns;
-
-	buf_reset(&e->sub);
-	for (uint32_t k = 0; k < s->ntimes; k++) {
-		uint64_t t = *FUSEE_AT(uint64_t, e->p->times, s->first_time + k), d = t - before;
-
-		put_varint(&e->sub, d << 1 ^ (d >> 63 ? UINT64_MAX : 0));
-		before = t;
-	}
-	put_bytes(&e->msg, FIELD_TIMES, e->sub.p, e->sub.len);
-}
-
-static void emit_sample(struct encoder *e, uint32_t i)
-{
-	const struct fusee_profile *p = e->p;
-	const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, p->samples, i);
-	const struct fusee_stack *stack = FUSEE_AT(struct fusee_stack, p->stacks, s->stack);
-
-	buf_reset(&e->sub);
-	for (uint32_t k = 0; k < stack->n; k++)
-		put_varint(&e->sub, location_id(e, *FUSEE_AT(uint32_t, p->stack_locations,
-							     stack->first + k)));
-	if (!stack->n)
-		put_varint(&e->sub, location_id(e, 0));
-	put_bytes(&e->msg, 1, e->sub.p, e->sub.len);
-	buf_reset(&e->sub);
-	for (uint32_t k = 0; k < p->types.n; k++)
-		put_varint(&e->sub,
-			   (uint64_t)*FUSEE_AT(int64_t, p->values, (uint64_t)i * p->types.n + k));
-	put_bytes(&e->msg, 2, e->sub.p, e->sub.len);
-	if (s->ntimes)
-		put_times(e, s);
-	put_labels(e, s);
-	emit_msg(e, 2);
 }
 
 static void emit_mapping(struct encoder *e, uint32_t i)
@@ -322,7 +122,7 @@ static void emit_mapping(struct encoder *e, uint32_t i)
 	put_uint(&e->msg, 8, !!(flags & FUSEE_MAPPING_FILENAMES));
 	put_uint(&e->msg, 9, !!(flags & FUSEE_MAPPING_LINES));
 	put_uint(&e->msg, 10, !!(flags & FUSEE_MAPPING_INLINES));
-	emit_msg(e, 3);
+	encoder_emit(e, 3);
 }
 
 /* The function's number, or of a guessed location that of the same function with a mark. */
@@ -354,7 +154,7 @@ static void emit_location(struct encoder *e, uint32_t i)
 		put_uint(&e->sub, 3, line->column);
 		put_bytes(&e->msg, 4, e->sub.p, e->sub.len);
 	}
-	emit_msg(e, 4);
+	encoder_emit(e, 4);
 }
 
 /* The string of a function's system name, with its flags and its language. */
@@ -368,8 +168,8 @@ static uint32_t system_name(struct encoder *e, uint32_t name, uint32_t flags, ui
 	buf_add(&e->sub, s.p, s.len);
 	pprof_flags_write(&e->sub, flags, str_at(e->p, language));
 	if (!e->sub.error)
-		return text(e, e->sub.p, e->sub.len);
-	fail(e, -ENOMEM);
+		return encoder_text(e, e->sub.p, e->sub.len);
+	encoder_fail(e, -ENOMEM);
 	return 0;
 }
 
@@ -385,28 +185,28 @@ static void emit_function(struct encoder *e, uint32_t i, bool guessed)
 			     f->flags | (guessed ? PPROF_FLAG_GUESSED : 0), e->language_of[i]));
 	put_uint(&e->msg, 4, string(e, f->file));
 	put_uint(&e->msg, 5, f->start_line);
-	emit_msg(e, 5);
+	encoder_emit(e, 5);
 }
 
 static void emit_unknown(struct encoder *e)
 {
-	uint32_t name = text(e, "[unknown]", 9), function = e->p->functions.n;
+	uint32_t name = encoder_text(e, "[unknown]", 9), function = e->p->functions.n;
 
 	buf_reset(&e->sub);
 	put_uint(&e->sub, 1, function);
-	put_uint(&e->msg, 1, location_id(e, 0));
+	put_uint(&e->msg, 1, encoder_location(e, 0));
 	put_bytes(&e->msg, 4, e->sub.p, e->sub.len);
-	emit_msg(e, 4);
+	encoder_emit(e, 4);
 	put_uint(&e->msg, 1, function);
 	put_uint(&e->msg, 2, name);
 	put_uint(&e->msg, 3, name);
-	emit_msg(e, 5);
+	encoder_emit(e, 5);
 }
 
 static void emit_comment(void *arg, const char *p, uint64_t len)
 {
 	struct encoder *e = arg;
-	uint32_t id = text(e, p, len);
+	uint32_t id = encoder_text(e, p, len);
 
 	if (id)
 		put_varint(&e->msg, id);
@@ -427,9 +227,9 @@ static void emit_comments(struct encoder *e)
 		emit_comment(e, e->sub.p, e->sub.len);
 	}
 	if (pprof_interpreter_write(p, emit_comment, e))
-		fail(e, -ENOMEM);
+		encoder_fail(e, -ENOMEM);
 	if (e->msg.len)
-		emit_msg(e, 13);
+		encoder_emit(e, 13);
 }
 
 static void emit_strings(struct encoder *e)
@@ -437,8 +237,7 @@ static void emit_strings(struct encoder *e)
 	for (uint32_t i = 0; i < e->texts.n; i++) {
 		const struct dict_entry *t = &e->texts.entries[i];
 
-		buf_add(&e->msg, t->key, t->len);
-		emit_msg(e, 6);
+		encoder_bytes(e, 6, t->key, t->len);
 	}
 }
 
@@ -528,7 +327,7 @@ static void emit_default_type(struct encoder *e)
 		return;
 	type = FUSEE_AT(struct fusee_value_type, p->types, p->default_type)->type;
 	if (omit_allocators(str_at(p, type)))
-		emit_uint(e, 7, text(e, OMIT_ALLOCATORS, strlen(OMIT_ALLOCATORS)));
+		emit_uint(e, 7, encoder_text(e, OMIT_ALLOCATORS, strlen(OMIT_ALLOCATORS)));
 	emit_uint(e, 14, type_name(e, type));
 }
 
@@ -538,7 +337,7 @@ static void encode(struct encoder *e)
 
 	emit_types(e);
 	for (uint32_t i = 0; i < p->samples.n; i++)
-		emit_sample(e, i);
+		encoder_sample(e, i);
 	for (uint32_t main = 2; main-- > 0;)
 		for (uint32_t i = 1; i < p->mappings.n; i++)
 			if (!!(e->mapping_flags[i] & FUSEE_MAPPING_MAIN) == main)

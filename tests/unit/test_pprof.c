@@ -463,6 +463,83 @@ TEST(resource_labels_go_on_samples)
 	builder_free(b);
 }
 
+#define LABELS 500u
+#define SAMPLES 20000u
+
+/* The labels are k0=v0, k1=v1, .. */
+static void check_labels(const Profile *p, const Perftools__Profiles__Sample *s,
+			 const struct fusee_sample *from)
+{
+	char text[16];
+	bool has_id = from->span_id;
+
+	CHECK_INT(s->n_label, has_id + from->nlabels + 2);
+	for (uint32_t i = 0; i < from->nlabels; i++) {
+		const Perftools__Profiles__Label *l = s->label[has_id + i];
+
+		snprintf(text, sizeof(text), "k%u", from->first_label + i);
+		CHECK_STR(p->string_table[l->key], text);
+		*text = 'v';
+		CHECK_STR(p->string_table[l->str], text);
+	}
+	CHECK_STR(p->string_table[s->label[s->n_label - 2]->key], "pid");
+	CHECK_INT(s->label[s->n_label - 2]->num, from->pid);
+	CHECK_STR(p->string_table[s->label[s->n_label - 1]->key], "tid");
+	CHECK_INT(s->label[s->n_label - 1]->num, from->tid);
+	if (has_id)
+		CHECK_STR(p->string_table[s->label[0]->str], "0000000000000007");
+}
+
+/* The samples have more combinations of labels, pid and tid than the encoder notes. */
+static Profile *encoded_labels(const struct fusee_profile *empty,
+			       const struct fusee_sample *samples)
+{
+	static int64_t values[SAMPLES];
+	static struct fusee_label labels[LABELS];
+	static char texts[2 * LABELS][8];
+	struct fusee_profile p = *empty;
+	struct buf out = {0};
+	Profile *ret;
+
+	for (uint32_t i = 0; i < LABELS; i++) {
+		snprintf(texts[2 * i], sizeof(*texts), "k%u", i);
+		snprintf(texts[2 * i + 1], sizeof(*texts), "v%u", i);
+		labels[i].key = str(texts[2 * i]);
+		labels[i].str = str(texts[2 * i + 1]);
+	}
+	p.labels = (struct fusee_table){labels, LABELS, sizeof(*labels)};
+	p.samples = (struct fusee_table){samples, SAMPLES, sizeof(*samples)};
+	p.values = (struct fusee_table){values, SAMPLES, sizeof(*values)};
+	CHECK_INT(pprof_encode(&p, false, &out), 0);
+	ret = perftools__profiles__profile__unpack(NULL, out.len, (uint8_t *)out.p);
+	CHECK(ret && ret->n_sample == SAMPLES);
+	buf_fini(&out);
+	return ret;
+}
+
+TEST(each_sample_has_its_own_labels)
+{
+	static struct fusee_sample samples[SAMPLES];
+	struct builder *b;
+	Profile *p;
+
+	/* most differ from some others by one of the three */
+	for (uint32_t i = 0; i < SAMPLES; i++)
+		samples[i] = (struct fusee_sample){.first_label = i % 3 ? 0
+									: random32() % (LABELS - 3),
+						   .nlabels = random32() % 3,
+						   .pid = i % 3 == 1 ? random32() | 1 : 7,
+						   .tid = i % 3 == 2 ? random32() | 1 : 7,
+						   .span_id = random32() % 8 ? 0 : 7};
+	builder_new(&b);
+	builder_type(b, "samples", "count");
+	p = encoded_labels(finished(b), samples);
+	for (uint32_t i = 0; i < SAMPLES; i++)
+		check_labels(p, p->sample[i], &samples[i]);
+	perftools__profiles__profile__free_unpacked(p, NULL);
+	builder_free(b);
+}
+
 /* An index that a plugin made up is an error, not a read outside a table. */
 TEST_OF_BUILDER(encoder_checks_indices)
 {

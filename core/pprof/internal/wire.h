@@ -9,25 +9,32 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/buf.h"
+
+#define VARINT_MOST 10u  /* bytes */
+#define VARINT32_MOST 5u /* .. of a number of 32 bits */
+
+/* Writes a number, where there is room for it. Returns its end. */
+static inline char *varint_at(char *to, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		*to++ = (char)(v | 0x80);
+	*to++ = (char)v;
+	return to;
+}
 
 /* Most of a profile is such numbers: they are written in place where there is room for the longest.
  */
 static inline void put_varint(struct buf *b, uint64_t v)
 {
-	char bytes[10];
-	bool fits = !b->error && b->cap - b->len >= sizeof(bytes);
-	char *to = fits ? b->p + b->len : bytes;
-	size_t n = 0;
+	char bytes[VARINT_MOST];
 
-	for (; v >= 0x80; v >>= 7)
-		to[n++] = (char)(v | 0x80);
-	to[n++] = (char)v;
-	if (fits)
-		b->len += n;
+	if (!b->error && b->cap - b->len >= sizeof(bytes))
+		b->len = (size_t)(varint_at(b->p + b->len, v) - b->p);
 	else
-		buf_add(b, bytes, n);
+		buf_add(b, bytes, (size_t)(varint_at(bytes, v) - bytes));
 }
 
 /* proto3: a zero is not written. */
@@ -44,18 +51,25 @@ static inline bool hex_of(const uint64_t *ids, uint32_t n, char *to)
 {
 	uint64_t any = 0;
 
+	for (uint32_t i = 0; i < n; i++)
+		any |= ids[i];
+	if (!any)
+		return false;
 	for (uint32_t i = 0; i < 16 * n; i++)
 		to[i] = "0123456789abcdef"[ids[i / 16] >> (60 - i % 16 * 4) & 15];
 	to[16 * n] = 0;
-	for (uint32_t i = 0; i < n; i++)
-		any |= ids[i];
-	return any;
+	return true;
 }
 
 static inline void put_bytes(struct buf *b, uint32_t field, const void *p, size_t len)
 {
-	put_varint(b, field << 3 | 2);
-	put_varint(b, len);
-	buf_add(b, p, len);
+	char *to = buf_grow(b, 2 * VARINT_MOST + len);
+
+	if (!to)
+		return;
+	to = varint_at(varint_at(to, field << 3 | 2), len);
+	if (len)
+		memcpy(to, p, len);
+	b->len = (size_t)(to + len - b->p);
 }
 #endif
