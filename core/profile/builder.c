@@ -227,12 +227,14 @@ static uint32_t sort_labels(struct builder *b, const struct fusee_label *labels,
 	return kept;
 }
 
-/* The labels' id in label_sets. */
-static uint32_t label_set_of(struct builder *b, const struct fusee_label *labels, uint32_t n)
+uint32_t builder_labels(struct builder *b, const struct fusee_label *labels, uint32_t n)
 {
 	struct label_key sorted[MAX_LABELS];
-	uint32_t kept = n ? sort_labels(b, labels, n, sorted) : 0;
+	uint32_t kept;
 
+	if (builder_is_closed(b))
+		return BUILDER_NONE;
+	kept = n ? sort_labels(b, labels, n, sorted) : 0;
 	return kept ? add(b, &b->label_sets, sorted, kept * sizeof(*sorted)) : 0;
 }
 
@@ -272,11 +274,12 @@ static bool sample_may_be(struct builder *b, uint32_t stack)
 	return !b->error;
 }
 
-int builder_sample(struct builder *b, uint32_t stack, const struct fusee_label *labels,
-		   uint32_t nlabels, uint32_t pid, uint32_t tid, const int64_t *values)
+int builder_sample_of(struct builder *b, uint32_t stack, uint32_t labels, uint32_t pid,
+		      uint32_t tid, const int64_t *values)
 {
-	struct fusee_sample key = {
+	const struct fusee_sample key = {
 		.stack = stack,
+		.first_label = labels,
 		.pid = pid,
 		.tid = tid,
 		.trace_id = {b->samples.ids.trace_id[0], b->samples.ids.trace_id[1]},
@@ -284,8 +287,17 @@ int builder_sample(struct builder *b, uint32_t stack, const struct fusee_label *
 
 	if (!sample_may_be(b, stack))
 		return b->error;
-	key.first_label = label_set_of(b, labels, nlabels);
-	return b->error ? b->error : add_values(b, &key, values);
+	if (outside(&b->label_sets, labels)) {
+		builder_fail(b, -EINVAL);
+		return b->error;
+	}
+	return add_values(b, &key, values);
+}
+
+int builder_sample(struct builder *b, uint32_t stack, const struct fusee_label *labels,
+		   uint32_t nlabels, uint32_t pid, uint32_t tid, const int64_t *values)
+{
+	return builder_sample_of(b, stack, builder_labels(b, labels, nlabels), pid, tid, values);
 }
 
 int builder_sample_alike(struct builder *b, uint32_t stack, const int64_t *values)

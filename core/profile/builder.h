@@ -36,9 +36,14 @@ void builder_stack_soon(const struct builder *, const uint32_t *locations, uint3
 uint32_t builder_type(struct builder *, const char *type, const char *unit);
 /* About so many samples of different stacks will be added. */
 void builder_expect(struct builder *, uint64_t samples);
-/* Adds values, one for each type, to the sample with this stack, labels, pid and tid. Label texts
- * are copied. Of two labels with the same key the first is kept, and at most 66 keys are. 0 or
- * -errno. */
+/* The number of these labels, for samples that have them. Texts are copied. Of two labels with the
+ * same key the first is kept, and at most 76 keys are. */
+uint32_t builder_labels(struct builder *, const struct fusee_label *labels, uint32_t n);
+/* Adds values, one for each type, to the sample with this stack, labels, pid and tid. 0 or -errno.
+ */
+int builder_sample_of(struct builder *, uint32_t stack, uint32_t labels, uint32_t pid, uint32_t tid,
+		      const int64_t *values);
+/* The same, with builder_labels(). */
 int builder_sample(struct builder *, uint32_t stack, const struct fusee_label *labels,
 		   uint32_t nlabels, uint32_t pid, uint32_t tid, const int64_t *values);
 /* The same, with the labels, pid and tid of the sample before. 0 or -errno. */

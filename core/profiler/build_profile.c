@@ -12,19 +12,15 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "relabel/relabel.h"
 #include "unwind/claims.h"
 #include "symbolizer/interpreter_code.h"
 #include "pipeline/state.h"
 #include "profiler/internal/build_chosen.h"
-#include "profiler/internal/build_texts.h"
+#include "profiler/internal/build_labels.h"
 #include "profiler/internal/build_times.h"
 #include "profiler/profiler.h"
 #include "symbolizer/server_names.h"
 #include "symbols/symbols.h"
-
-/* The labels of the set, process, thread, state and CPU, and the program's own. */
-#define MAX_LABELS (RELABEL_LABELS + 12u)
 
 #define KNOWN 1024
 
@@ -44,7 +40,7 @@ struct build {
 	struct kernel_names *kernel_names;
 	bool kernel_named; /* the kernel's symbols are readable */
 	const struct build_options *o;
-	const struct chooser_set *choosers;
+	struct build_labels labels;
 	bool no_pid, no_tid;         /* omitted */
 	uint32_t *locations;         /* by frame id; 0: not built yet */
 	uint32_t *mappings;          /* by file id; 0: not built yet */
@@ -55,7 +51,6 @@ struct build {
 	uint32_t *first_time;        /* by row of them, and one more: where its times begin */
 	struct sample_sum *rest;     /* by sample id: of samples without ids; NULL: of all */
 	struct followed_sum *used;   /* by row; NULL: it is not followed */
-	struct build_texts texts;
 	struct known *known;
 };
 
@@ -406,7 +401,8 @@ static uint32_t build_stack(struct build *n, const struct sample_key *k)
 {
 	const struct dict_entry *e = &n->c->stacks.entries[k->stack];
 	const uint32_t *ids = e->key;
-	const struct fusee_sampler_ops *ops = k->part ? plugin_chooser_ops(n->choosers, k->sampler)
+	const struct fusee_sampler_ops *ops = k->part ? plugin_chooser_ops(n->labels.choosers,
+									   k->sampler)
 						      : NULL;
 	uint32_t first = build_chosen_begin(ops, n->o->event, n->kernel_names, n->c, e);
 	uint32_t count = e->len / sizeof(*ids) - first, out[WALK_MAX_FRAMES + 2];
@@ -416,13 +412,6 @@ static uint32_t build_stack(struct build *n, const struct sample_key *k)
 	if (k->reason)
 		out[count++] = reason_location(n, k->reason);
 	return builder_stack(n->b, out, count);
-}
-
-static void put_label(const struct build *n, struct fusee_label *labels, uint32_t *count,
-		      const struct fusee_label *l)
-{
-	if (*count < MAX_LABELS && !build_omits(n->o, l->key))
-		labels[(*count)++] = *l;
 }
 
 static int add_times(struct build *n, uint32_t sample)
@@ -440,38 +429,13 @@ static int add_times(struct build *n, uint32_t sample)
 static int add_sample(struct build *n, const struct sample_key *k, const struct sample_sum *sum,
 		      uint32_t row)
 {
-	char number[16];
-	struct fusee_label cpu = {.key = {"cpu", 3}, .str = {number, 0}};
 	const struct collected_process *proc = &n->c->collected[k->process];
-	const struct dict_entry *comm = &n->c->comms.entries[k->comm];
-	struct fusee_label labels[MAX_LABELS];
-	struct fusee_label process = {.key = {"process", 7},
-				      .str = {proc->name, strnlen(proc->name, sizeof(proc->name))}};
-	struct fusee_label thread = {.key = {"thread", 6}, .str = {comm->key, comm->len}};
-	struct fusee_label part;
-	uint32_t count = 0, nset = 0;
-	const struct fusee_label *set = NULL;
 	int64_t values[BUILD_MAX_TYPES];
+	uint32_t stack = build_stack(n, k), labels = build_labels_of(&n->labels, k, sum->count);
 
 	build_values(n->o, k, sum, n->used ? &n->used[row] : NULL, values);
-	if (n->o->labels && !n->o->one_set)
-		set = n->o->labels(n->o->arg, proc->set, &nset);
-	if (!n->o->group)
-		put_label(n, labels, &count, &process);
-	put_label(n, labels, &count, &thread);
-	if (build_chosen_label(n->choosers, k, &part))
-		put_label(n, labels, &count, &part);
-	if (k->cpu) {
-		cpu.str.len = (uint64_t)snprintf(number, sizeof(number), "%u", k->cpu - 1);
-		put_label(n, labels, &count, &cpu);
-	}
-	for (uint32_t i = 0; i < nset; i++)
-		if (n->o->group ||
-		    (!fusee_text_is(set[i].key, "process") && !fusee_text_is(set[i].key, "host")))
-			put_label(n, labels, &count, &set[i]);
-	count = build_texts_put(&n->texts, n->o, proc->set, sum->count, labels, count, MAX_LABELS);
-	return builder_sample(n->b, build_stack(n, k), labels, count,
-			      n->no_pid ? 0 : (uint32_t)proc->pid, n->no_tid ? 0 : k->tid, values);
+	return builder_sample_of(n->b, stack, labels, n->no_pid ? 0 : (uint32_t)proc->pid,
+				 n->no_tid ? 0 : k->tid, values);
 }
 
 /* Adds the samples that carry ids. */
@@ -486,13 +450,13 @@ static int add_labeled(struct build *n)
 
 		if (!build_has(n->o, n->c, k))
 			continue;
-		build_texts_begin(&n->texts, n->o, n->c, ids, n->b);
+		build_texts_begin(&n->labels.texts, n->o, n->c, ids, n->b);
 		r = add_sample(n, k, &n->c->of_ids[i], n->c->samples.n + i);
 		if (!r)
 			r = add_times(n, n->c->samples.n + i);
 	}
 	builder_ids(n->b, none, 0);
-	build_texts_end(&n->texts, n->b);
+	build_texts_end(&n->labels.texts, n->b);
 	return r;
 }
 
@@ -542,7 +506,7 @@ static void add_program(struct build *n)
 static void describe(struct build *n)
 {
 	struct fusee_profile *p = builder_profile(n->b);
-	const char *unit, *type = build_types(n->b, n->o, n->choosers, &unit);
+	const char *unit, *type = build_types(n->b, n->o, n->labels.choosers, &unit);
 
 	n->native = builder_cstr(n->b, "native");
 	n->kernel = builder_cstr(n->b, "kernel");
@@ -555,14 +519,32 @@ static void describe(struct build *n)
 	p->start_ns = n->c->start_wall_ns;
 }
 
+static void fini(struct build *n)
+{
+	free(n->locations);
+	free(n->mappings);
+	free(n->flags);
+	free(n->known);
+	free(n->used);
+	free(n->times);
+	free(n->rest);
+	free(n->first_time);
+	build_labels_fini(&n->labels);
+	buf_fini(&n->text);
+}
+
 int build_profile(struct builder *b, const struct profiler *profiler, const struct collector *c,
 		  const struct build_options *o)
 {
 	const struct pipeline *p = profiler->pipeline;
-	struct build n = {.b = b, .c = c, .p = p, .symbolizer = profiler->symbolizer, .o = o};
-	int r = -ENOMEM;
+	struct build n = {.b = b,
+			  .c = c,
+			  .p = p,
+			  .symbolizer = profiler->symbolizer,
+			  .o = o,
+			  .labels = {.b = b, .o = o, .c = c, .choosers = &profiler->choosers}};
+	int r = build_labels_init(&n.labels);
 
-	n.choosers = &profiler->choosers;
 	n.no_pid = build_omits(o, fusee_text("pid"));
 	n.no_tid = build_omits(o, fusee_text("tid"));
 	n.kernel_names = symbolizer_kernel_names(n.symbolizer);
@@ -573,7 +555,9 @@ int build_profile(struct builder *b, const struct profiler *profiler, const stru
 	n.flags = calloc(p->files->n, sizeof(*n.flags));
 	n.known = calloc(KNOWN, sizeof(*n.known));
 	n.used = o->in_use ? followed_sums(&c->followed, c->samples.n, c->ids.n) : NULL;
-	if (n.locations && n.mappings && n.flags && n.known && (n.used || !o->in_use)) {
+	if (!n.locations || !n.mappings || !n.flags || !n.known || (!n.used && o->in_use))
+		r = -ENOMEM;
+	if (!r) {
 		describe(&n);
 		build_resource(b, o);
 		add_program(&n);
@@ -584,14 +568,6 @@ int build_profile(struct builder *b, const struct profiler *profiler, const stru
 			r = add_samples(&n);
 		flag_mappings(&n);
 	}
-	free(n.locations);
-	free(n.mappings);
-	free(n.flags);
-	free(n.known);
-	free(n.used);
-	free(n.times);
-	free(n.rest);
-	free(n.first_time);
-	buf_fini(&n.text);
+	fini(&n);
 	return r;
 }
