@@ -23,6 +23,7 @@
 #include "symbols/symbols.h"
 
 #define KNOWN 1024
+#define KNOWN_FILES 256
 
 /* A slot of a cache of functions that were added to the builder. Texts are compared by address: the
  * symbolizer keeps each text of a file once. */
@@ -30,6 +31,12 @@ struct known {
 	const char *name, *system_name, *file;
 	uint32_t start_line;
 	uint32_t id; /* 0: free */
+};
+
+/* The same of their files' names. */
+struct known_file {
+	const char *file;
+	uint32_t id; /* 0: free, or "" */
 };
 
 struct build {
@@ -52,6 +59,8 @@ struct build {
 	struct sample_sum *rest;     /* by sample id: of samples without ids; NULL: of all */
 	struct followed_sum *used;   /* by row; NULL: it is not followed */
 	struct known *known;
+	struct known_file known_files[KNOWN_FILES];
+	struct buf lines; /* reused by symbolized_location() */
 };
 
 /* A location with one function and no line. */
@@ -200,11 +209,12 @@ static uint32_t omitted_location(struct build *n, const struct walk_frame *f)
 static uint32_t file_mapping(struct build *n, const struct file *f)
 {
 	const struct inspection *i = f->inspection;
-	struct fusee_mapping m = {.limit = UINT64_MAX, .path = builder_cstr(n->b, f->path)};
+	struct fusee_mapping m = {.limit = UINT64_MAX};
 	char id[129] = "";
 
 	if (n->mappings[f->id])
 		return n->mappings[f->id];
+	m.path = builder_cstr(n->b, f->path);
 	if (i)
 		text_hex(id, i->build_id, i->build_id_len);
 	if (f->executable)
@@ -263,6 +273,17 @@ static bool is_known(const struct known *k, const struct symbols_frame *f)
 	       k->file == f->file && k->start_line == f->start_line;
 }
 
+/* Many functions are of one file. */
+static uint32_t add_file(struct build *n, const char *file)
+{
+	uint32_t at = (uint32_t)((uintptr_t)file >> 3) * 0x9e3779b1u;
+	struct known_file *k = &n->known_files[(at >> 16) % KNOWN_FILES];
+
+	if (!k->id || k->file != file)
+		*k = (struct known_file){file, builder_cstr(n->b, file)};
+	return k->id;
+}
+
 static uint32_t add_function(struct build *n, const struct file *file,
 			     const struct symbols_frame *f)
 {
@@ -273,9 +294,9 @@ static uint32_t add_function(struct build *n, const struct file *file,
 		return add_stub(n, file, f);
 	if (is_known(k, f))
 		return k->id;
-	fn.file = builder_cstr(n->b, f->file);
+	fn.file = add_file(n, f->file);
 	fn.name = builder_cstr(n->b, f->name);
-	fn.system_name = builder_cstr(n->b, f->system_name);
+	fn.system_name = f->system_name == f->name ? fn.name : builder_cstr(n->b, f->system_name);
 	*k = (struct known){f->name, f->system_name, f->file, f->start_line,
 			    builder_function(n->b, &fn)};
 	return k->id;
@@ -308,9 +329,10 @@ static uint32_t symbolized_location(struct build *n, const struct walk_frame *f,
 				    struct fusee_location *loc)
 {
 	const struct file *file = n->p->files->all[f->file];
-	struct fusee_line *lines = calloc(name->n, sizeof(*lines));
-	uint32_t id;
+	struct fusee_line *lines;
 
+	buf_reset(&n->lines);
+	lines = buf_grow(&n->lines, name->n * sizeof(*lines));
 	if (!lines)
 		return BUILDER_NONE;
 	for (uint32_t i = 0; i < name->n; i++) {
@@ -328,9 +350,7 @@ static uint32_t symbolized_location(struct build *n, const struct walk_frame *f,
 	}
 	if (f->guessed)
 		loc->flags |= FUSEE_LOCATION_GUESSED;
-	id = builder_location(n->b, loc, lines, name->n);
-	free(lines);
-	return id;
+	return builder_location(n->b, loc, lines, (uint32_t)name->n);
 }
 
 static bool is_go(const struct build *n, const struct file *file)
@@ -531,6 +551,7 @@ static void fini(struct build *n)
 	free(n->first_time);
 	build_labels_fini(&n->labels);
 	buf_fini(&n->text);
+	buf_fini(&n->lines);
 }
 
 int build_profile(struct builder *b, const struct profiler *profiler, const struct collector *c,

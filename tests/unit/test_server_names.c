@@ -7,6 +7,7 @@
 #include "profiler/build_profile.h"
 #include "pipeline/state.h"
 #include "profiler/profiler.h"
+#include "lib/random.h"
 #include "worker_help.h"
 
 #define HAS                                                                        \
@@ -29,7 +30,8 @@ struct world {
 	struct profiler p;
 	struct pipeline pipeline;
 	struct file *self, *vdso;
-	uint64_t offset; /* of some_function */
+	uint64_t offset;         /* of some_function */
+	uint64_t text, text_len; /* the mapping with it: offset in the file, bytes */
 	struct collector *c;
 	struct walk walk;
 };
@@ -42,6 +44,8 @@ static int find(void *arg, const struct procfs_mapping *m)
 	if (at >= m->lo && at < m->hi) {
 		w->self = files_of(w->pipeline.files, getpid(), m);
 		w->offset = at - m->lo + m->offset;
+		w->text = m->offset;
+		w->text_len = m->hi - m->lo;
 	} else if (!strcmp(m->name, "[vdso]")) {
 		w->vdso = files_of(w->pipeline.files, getpid(), m);
 	}
@@ -279,6 +283,80 @@ TEST_OF_WORLD(the_same_stacks_with_and_without)
 			"some_function"));
 	builder_free(b);
 	builder_free(b2);
+}
+
+#define STACKS 200u
+#define DEPTH 20u
+
+static bool is_text(const struct fusee_profile *p, uint32_t i, const char *expected)
+{
+	const struct fusee_str *s = FUSEE_AT(struct fusee_str, p->strings, i);
+
+	return s->len == strlen(expected) && (!s->len || !memcmp(s->p, expected, s->len));
+}
+
+/* The location's functions are those of the symbols. Returns how many were compared. */
+static uint32_t check_functions(const struct fusee_profile *p, const struct fusee_location *l,
+				const struct symbolized_address *symbols)
+{
+	if (!symbols || !symbols->n)
+		return 0;
+	CHECK_INT(l->nlines, symbols->n);
+	for (uint32_t i = 0; i < l->nlines; i++) {
+		const struct symbols_frame *at = &symbols->frames[i];
+		const struct fusee_line *line = FUSEE_AT(struct fusee_line, p->lines,
+							 l->first_line + i);
+		const struct fusee_function *f = FUSEE_AT(struct fusee_function, p->functions,
+							  line->function);
+
+		if (at->flags & SYMBOLS_STUB)
+			return 0;
+		CHECK_INT(line->line, at->line);
+		CHECK_INT(line->column, at->column);
+		CHECK_INT(line->flags, at->flags & SYMBOLS_INLINED ? FUSEE_LINE_INLINED : 0);
+		CHECK_INT(f->start_line, at->start_line);
+		CHECK(is_text(p, f->name, at->name));
+		CHECK(is_text(p, f->system_name, at->system_name));
+		CHECK(is_text(p, f->file, at->file));
+	}
+	return l->nlines;
+}
+
+/* Functions all over this program, of many source files. */
+TEST_OF_WORLD(functions_are_those_of_the_symbols)
+{
+	static struct process process = {.id = 2, .pid = 8, .name = "another"};
+	static uint64_t offsets[STACKS][DEPTH];
+	const struct fusee_profile *p;
+	uint32_t compared = 0;
+	struct builder *b;
+
+	for (uint32_t i = 0; i < STACKS; i++) {
+		w->walk.n = 0;
+		for (uint32_t k = 0; k < DEPTH; k++) {
+			offsets[i][k] = w->text + random32() % w->text_len;
+			push(w, FRAME_FILE, w->self, offsets[i][k]);
+		}
+		CHECK_INT(collector_add(w->c, &process, 0, 0, "thread", &w->walk, 0, 10, NULL), 0);
+	}
+	request(w, false);
+	p = build(w, false, &b);
+	CHECK_INT(p->samples.n, 2 + STACKS);
+	for (uint32_t i = 0; i < STACKS; i++) {
+		const struct fusee_stack *stack = FUSEE_AT(
+			struct fusee_stack, p->stacks,
+			FUSEE_AT(struct fusee_sample, p->samples, 2 + i)->stack);
+
+		CHECK_INT(stack->n, DEPTH);
+		for (uint32_t k = 0; k < DEPTH; k++)
+			compared += check_functions(
+				p,
+				FUSEE_AT(struct fusee_location, p->locations,
+					 *FUSEE_AT(uint32_t, p->stack_locations, stack->first + k)),
+				symbolizer_find(w->p.symbolizer, w->self->id, offsets[i][k]));
+	}
+	CHECK(compared > STACKS * DEPTH / 2);
+	builder_free(b);
 }
 
 /* No server finds it. */
