@@ -85,13 +85,29 @@ static bool read_anonymous(struct pipeline *p, struct process *proc, uint64_t ti
 	return false;
 }
 
-static struct walk_frame file_frame(uint64_t word)
+static bool is_file_frame(uint64_t word)
 {
-	return (struct walk_frame){
-		.kind = FRAME_FILE,
-		.file = (uint32_t)((word & FRAME_MAX_ADDRESS) >> FRAME_FILE_SHIFT),
-		.guessed = !!(word & FRAME_GUESSED),
-		.addr = word & FRAME_MAX_OFFSET};
+	return word >> FRAME_KIND_SHIFT == FRAME_FILE;
+}
+
+/* Reads a frame of a file, as most are. false: the number was not that file's then. */
+static inline bool read_file_frame(struct pipeline *p, uint64_t time, uint64_t word)
+{
+	struct walk *to = &p->walk;
+	struct walk_frame *f = &to->frames[to->n];
+	uint32_t file = (uint32_t)((word & FRAME_MAX_ADDRESS) >> FRAME_FILE_SHIFT);
+
+	if (!files_is_of_time(p->files, file, time))
+		return false;
+	/* in place: the copy of a struct would take longer than the rest */
+	memset(f, 0, sizeof(*f));
+	f->kind = FRAME_FILE;
+	f->file = file;
+	f->guessed = !!(word & FRAME_GUESSED);
+	f->addr = word & FRAME_MAX_OFFSET;
+	to->n++;
+	to->guessed += f->guessed;
+	return true;
 }
 
 /* Words of frames, each frame with its first word first. */
@@ -150,9 +166,10 @@ struct reading {
 	struct words inner; /* kernel frames included */
 };
 
-/* Reads the frame that begins at word i. Returns its words; 0: there is no complete frame. */
-static uint32_t read_user_frame(struct pipeline *p, const struct reading *r, struct words w,
-				uint32_t i)
+/* Reads the frame of another kind that begins at word i. Returns its words; 0: there is no complete
+ * frame. */
+static uint32_t read_other_frame(struct pipeline *p, const struct reading *r, struct words w,
+				 uint32_t i)
 {
 	struct walk_frame *f = &p->walk.frames[p->walk.n];
 	uint64_t word = w.at[i];
@@ -160,11 +177,6 @@ static uint32_t read_user_frame(struct pipeline *p, const struct reading *r, str
 	uint32_t n = 1;
 
 	switch ((enum frame_kind)(word >> FRAME_KIND_SHIFT)) {
-	case FRAME_FILE:
-		*f = file_frame(word);
-		if (!files_is_of_time(p->files, f->file, r->time))
-			return 0;
-		break;
 	case FRAME_ANONYMOUS:
 		if (!read_anonymous(p, r->process, r->time, word, r->record->tick.head.process, f))
 			p->walk.reason = loss_text(LOSS_CODE_CHANGED);
@@ -192,10 +204,9 @@ static uint32_t read_user_frames(struct pipeline *p, const struct reading *r, st
 {
 	uint32_t n = 1;
 
-	while (i < w.n && n) {
-		n = p->walk.n < WALK_MAX_FRAMES ? read_user_frame(p, r, w, i) : 0;
-		i += n;
-	}
+	for (; n && i < w.n && p->walk.n < WALK_MAX_FRAMES; i += n)
+		n = is_file_frame(w.at[i]) ? read_file_frame(p, r->time, w.at[i])
+					   : read_other_frame(p, r, w, i);
 	return i;
 }
 
