@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/spool/profile.c core/spool/segment.c core/pprof/encode.c core/pprof/flags.c core/pprof/interpreter.c core/loss/comment.c
+// sources: core/spool/profile.c core/spool/segment.c core/pprof/encode.c core/pprof/encoder.c core/pprof/encode_sample.c core/pprof/flags.c core/pprof/interpreter.c core/loss/comment.c
 // sources: core/profile/build*.c core/loss/loss.c core/profile/check.c core/profile/omit.c
 // sources: core/base/[!al]*.c core/base/arena.c
 // libs: -ldeflate -lz -lm
